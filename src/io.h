@@ -1,0 +1,73 @@
+// io.h - where bytes go and come from: a file, memory, or (by the same few functions) anything.
+//
+// A sink takes bytes in order. What it was given becomes real at sink_commit(); sink_close()
+// without a commit leaves no trace of it. A source yields bytes in order, and anywhere if it can
+// seek. All functions are called by one thread at a time, which may be any thread.
+#ifndef RIFFLE_IO_H
+#define RIFFLE_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+
+struct sink {
+  enum status (*write)(struct sink *s, const void *p, size_t n, struct error *e);
+  enum status (*commit)(struct sink *s, struct error *e);
+  void (*close)(struct sink *s);
+  struct {
+    int fd;
+    char *temp;         // the file being written, or NULL: written in place (a pipe, a device)
+    char *target;       // what `temp` is renamed to
+    bool may_signal;    // a pipe or socket: writing can raise SIGPIPE
+  } file;
+  struct {
+    struct chunk *first, *last;
+    size_t len;
+  } memory;
+};
+
+// A file is written beside `path` and renamed onto it when committed; of a symbolic link the
+// target is replaced. It gets the old file's permissions, or those of a newly created file.
+// What is no regular file (fifo, device, /dev/stdout) is written directly.
+enum status sink_file(struct sink *s, const char *path, struct error *e);
+// Collects everything; sink_move() then hands it over.
+void sink_memory(struct sink *s);
+// Copies a memory sink's sink->memory.len bytes to `out`, giving up its memory on the way.
+void sink_move(struct sink *s, void *out);
+
+static inline void sink_close(struct sink *s) {
+  if (s->close) s->close(s);
+  *s = (struct sink){0};
+}
+
+struct source {
+  // Reads up to n bytes at the cursor; *got is less than n only at the end, or with AGAIN: a pipe
+  // had no more to give for a while.
+  enum status (*read)(struct source *s, void *p, size_t n, size_t *got, struct error *e);
+  void (*close)(struct source *s);
+  bool can_seek;
+  uint64_t len;               // if can_seek
+  uint64_t at;                // the cursor
+  const unsigned char *bytes; // all of them, if they are in memory; else NULL
+  int fd;
+  unsigned char *owned;       // freed at close; while slurping, `len` of `cap` bytes are filled
+  size_t cap;
+};
+
+enum status source_file(struct source *s, const char *path, struct error *e);
+void source_memory(struct source *s, const void *p, size_t n);
+// Reads what is left of a source that cannot seek into memory, and becomes a source of that.
+// AGAIN: call again.
+enum status source_slurp(struct source *s, struct error *e);
+// Needs can_seek. *got is less than n only at the end. The cursor stays.
+enum status source_read_at(struct source *s, uint64_t at, void *p, size_t n, size_t *got,
+                           struct error *e);
+
+static inline void source_close(struct source *s) {
+  if (s->close) s->close(s);
+  *s = (struct source){0};
+}
+
+#endif
