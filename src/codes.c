@@ -1,0 +1,219 @@
+#include "codes.h"
+
+#include <string.h>
+
+#include "bitpack.h"
+#include "groups.h"
+#include "le.h"
+#include "planes.h"
+
+enum { CODING_GROUPS = 0x60, CODING_PLANES = 0x80, GROUPS_HEAD = 4 };
+
+// Of the codec's gain: what it must promise, in 256ths of the bits it would read.
+enum { GAIN_WANTED = 10 };
+
+enum { SAMPLE = 4096, WINDOW = 4096 };
+
+static inline uint64_t get_code(const struct codes *c, size_t i) {
+  const unsigned char *p = (const unsigned char *) c->values + i * c->size;
+  uint64_t wide;
+  uint32_t narrow;
+  if (c->size == 8) return memcpy(&wide, p, 8), wide - c->bias;
+  return memcpy(&narrow, p, 4), (uint32_t) (narrow - (uint32_t) c->bias);
+}
+
+uint64_t codes_dense_bits(size_t n, uint64_t max) {
+  const unsigned k = groups_best(max + 1);
+  if (k == 1) return (uint64_t) n * bit_width(max);
+  return (uint64_t) groups_count(n, k) * bit_width(groups_states((uint32_t) max + 1, k) - 1);
+}
+
+// ---- what a codec would make of them
+
+// log2(x) in 256ths, the same on every machine.
+static uint32_t log2_256(uint32_t x) {
+  const unsigned whole = bit_width(x) - 1;
+  const uint32_t f = (uint32_t) (((uint64_t) x << 8 >> whole) & 255);
+  return whole * 256 + f + (f * (256 - f) * 88 >> 16);
+}
+
+// Order-0 entropy of one symbol, in 256ths of a bit, of the histogram of n. A sample of few shows
+// less than there is, by about half a bit a kind that it has.
+static uint32_t entropy_256(const uint32_t counts[256], uint32_t n) {
+  uint64_t sum = 0;
+  const uint32_t log_n = log2_256(n);
+  uint32_t kinds = 0;
+  for (int i = 0; i < 256; i++) {
+    if (counts[i] == 0) continue;
+    kinds++;
+    sum += (uint64_t) counts[i] * (log_n - log2_256(counts[i]));
+  }
+  return (uint32_t) ((sum + (kinds - 1) * 185) / n);
+}
+
+// Bits a code, in 256ths, that the codec's entropy stage would leave of byte planes.
+static uint32_t sampled_entropy(const struct codes *c, unsigned planes) {
+  uint32_t counts[8][256];
+  memset(counts, 0, planes * sizeof *counts);
+  const size_t n = c->n < SAMPLE ? c->n : SAMPLE;
+  for (size_t i = 0; i < n; i++) {
+    uint64_t code = get_code(c, (size_t) ((uint64_t) i * c->n / n));
+    for (unsigned b = 0; b < planes; b++, code >>= 8) counts[b][code & 255]++;
+  }
+  uint32_t sum = 0;
+  for (unsigned b = 0; b < planes; b++) sum += entropy_256(counts[b], (uint32_t) n);
+  return sum;
+}
+
+// 256ths of a window's codes that continue something seen in it: `len` codes, enough for about 24
+// bits, as they were before. Chance alone gives none.
+static uint32_t sampled_repeats(const struct codes *c, uint32_t entropy) {
+  const uint32_t factor = 0x9E3779B1;
+  uint32_t seen[4096] = {0};
+  const size_t len = entropy < 256 ? 24 : 24 * 256 / entropy + 3;
+  const size_t n = c->n < WINDOW ? c->n : WINDOW, from = (c->n - n) / 2;
+  if (n < 4 * len) return 0;
+  uint32_t hash = 0, oldest = 1, hits = 0;
+  for (size_t i = 0; i < len; i++) oldest *= factor;
+  for (size_t i = 0; i < n; i++) {
+    hash = hash * factor + (uint32_t) get_code(c, from + i) + 1;
+    if (i >= len) hash -= oldest * ((uint32_t) get_code(c, from + i - len) + 1);
+    if (i + 1 < len) continue;
+    uint32_t *slot = &seen[(hash * factor) >> 20];
+    hits += *slot == hash;
+    *slot = hash;
+  }
+  return (uint32_t) (hits * 256 / n);
+}
+
+bool codes_compressible(const struct codes *c, uint32_t dense) {
+  const uint32_t entropy = sampled_entropy(c, (bit_width(c->max) + 7) / 8);
+  const uint32_t wanted = dense - dense * GAIN_WANTED / 256;
+  if (entropy < wanted) return true;
+  return entropy - entropy / 256 * sampled_repeats(c, entropy) < wanted;
+}
+
+// ---- writing
+
+static size_t put_fields(const struct codes *c, unsigned width, unsigned char *out) {
+  if (c->size == 4)
+    bitpack32(c->values, c->n, width, (uint32_t) c->bias, out);
+  else
+    bitpack64(c->values, c->n, width, c->bias, out);
+  return bitpack_len(c->n, width);
+}
+
+// Codes in a piece: whole groups in whole bytes.
+static size_t groups_step(unsigned k) { return CODES_STEP / (8 * k) * (8 * k); }
+
+static size_t put_groups(const struct codes *c, unsigned k, unsigned char *out) {
+  const uint32_t r = (uint32_t) c->max + 1;
+  const unsigned width = bit_width(groups_states(r, k) - 1);
+  const unsigned char *from = c->values;
+  uint32_t groups[CODES_STEP / 2];
+  unsigned char *to = out + GROUPS_HEAD;
+  le_store32(out, r);
+  for (size_t i = 0, n; i < c->n; i += n) {
+    n = c->n - i < groups_step(k) ? c->n - i : groups_step(k);
+    groups_join(from + i * c->size, n, c->size, c->bias, k, r, groups);
+    bitpack32(groups, groups_count(n, k), width, 0, to);
+    to += bitpack_len(groups_count(n, k), width);
+  }
+  return (size_t) (to - out);
+}
+
+static void encode_dense(const struct codes *c, unsigned char *out, struct packed *result) {
+  const unsigned k = groups_best(c->max + 1), width = bit_width(c->max);
+  result->hint = PACKED_DENSE;
+  result->param = (uint8_t) (k > 1 ? CODING_GROUPS + k : width);
+  result->len = k > 1 ? put_groups(c, k, out) : put_fields(c, width, out);
+}
+
+// Whole bytes, or fields that divide one: the codec sees every code at the same place.
+static void encode_for_codec(const struct codes *c, unsigned char *out, struct packed *result) {
+  const unsigned width = bit_width(c->max), planes = (width + 7) / 8;
+  result->hint = PACKED_COMPRESS;
+  if (width <= 4) {
+    result->param = (uint8_t) (width == 3 ? 4 : width);
+    result->len = put_fields(c, result->param, out);
+    return;
+  }
+  result->param = (uint8_t) (CODING_PLANES + planes);
+  result->len = planes * c->n;
+  planes_split(c->values, c->n, c->size, planes, c->bias, out, c->n);
+}
+
+void codes_encode(const struct codes *c, unsigned char *out, struct packed *result) {
+  const uint32_t dense = (uint32_t) (codes_dense_bits(c->n, c->max) * 256 / (c->n ? c->n : 1));
+  if (dense && codes_compressible(c, dense))
+    encode_for_codec(c, out, result);
+  else
+    encode_dense(c, out, result);
+}
+
+// ---- reading
+
+static enum status open_groups(struct code_reader *r, unsigned k, const unsigned char *in,
+                               size_t len) {
+  if (len < GROUPS_HEAD) return ERR_CORRUPT;
+  r->r = le_load32(in);
+  if (r->r < 2 || r->r > GROUPS_MAX_R) return ERR_CORRUPT;
+  const uint32_t states = groups_states(r->r, k);
+  if (states == 0) return ERR_CORRUPT;
+  r->in = in + GROUPS_HEAD;
+  r->k = k;
+  r->width = bit_width(states - 1);
+  r->step = groups_step(k);
+  return len - GROUPS_HEAD == bitpack_len(groups_count(r->n, k), r->width) ? OK : ERR_CORRUPT;
+}
+
+enum status codes_open(struct code_reader *r, uint8_t coding, const unsigned char *in, size_t len,
+                       size_t n, size_t size) {
+  *r = (struct code_reader){.in = in, .n = n, .stride = n, .k = 1, .step = CODES_STEP};
+  if (coding > CODING_PLANES + 8) return ERR_VERSION;
+  if (coding > CODING_PLANES) {
+    r->planes = coding - CODING_PLANES;
+    return r->planes <= size && len / r->planes == n && len % r->planes == 0 ? OK : ERR_CORRUPT;
+  }
+  if (coding > CODING_GROUPS + 1 && coding < CODING_PLANES)
+    return open_groups(r, coding - CODING_GROUPS, in, len);
+  if (coding > 64) return ERR_VERSION;
+  r->width = coding;
+  return coding <= 8 * size && len == bitpack_len(n, coding) ? OK : ERR_CORRUPT;
+}
+
+static enum status next_groups(struct code_reader *r, size_t n, uint64_t bias, void *out,
+                               size_t size) {
+  uint32_t groups[CODES_STEP / 2];
+  const size_t n_groups = groups_count(n, r->k);
+  const uint32_t states = groups_states(r->r, r->k);
+  bitunpack32(r->in, n_groups, r->width, 0, groups);
+  bool wrong = false;
+  for (size_t i = 0; i < n_groups; i++) wrong |= groups[i] >= states;
+  if (wrong) return ERR_CORRUPT;
+  groups_split(groups, n, size, bias, r->k, r->r, out);
+  return OK;
+}
+
+static enum status next(struct code_reader *r, uint64_t bias, void *out, size_t size, size_t *n) {
+  *n = r->n < r->step ? r->n : r->step;
+  if (r->planes)
+    planes_join(r->in, r->stride, r->planes, *n, size, bias, out);
+  else if (r->k > 1 && next_groups(r, *n, bias, out, size))
+    return ERR_CORRUPT;
+  else if (r->k == 1 && size == 4)
+    bitunpack32(r->in, *n, r->width, (uint32_t) bias, out);
+  else if (r->k == 1)
+    bitunpack64(r->in, *n, r->width, bias, out);
+  r->in += r->planes ? *n : bitpack_len(groups_count(*n, r->k), r->width);
+  r->n -= *n;
+  return OK;
+}
+
+enum status codes_next32(struct code_reader *r, uint32_t bias, void *out, size_t *n) {
+  return next(r, bias, out, 4, n);
+}
+
+enum status codes_next64(struct code_reader *r, uint64_t bias, void *out, size_t *n) {
+  return next(r, bias, out, 8, n);
+}

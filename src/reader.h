@@ -1,0 +1,90 @@
+// reader.h - source -> blocks -> ring -> the stream's bytes, ahead of the consumer.
+//
+// The consumer (R's unserializer by its callbacks, or the builder) takes the stream in order, as
+// bytes, or as the numbers and strings that the blocks hold. Every block's checksum is verified
+// before a byte of it is handed out; every length is checked against its bound before it is used.
+// AGAIN from any function means: look for an interrupt, then call again with what is left.
+#ifndef RIFFLE_READER_H
+#define RIFFLE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "block.h"
+#include "error.h"
+#include "format.h"
+#include "io.h"
+#include "ring.h"
+
+struct reader_opts {
+  unsigned n_threads;
+  bool verify_all;  // every checksum, before the first byte is handed out
+  bool build;       // the consumer takes numbers and strings by reader_numbers(), reader_strings()
+};
+
+struct piece;
+struct read_job;
+
+struct reader {
+  struct source *source;     // lent
+  struct reader_opts opts;
+  struct file_header header; // valid after reader_open()
+  struct ring ring;
+  struct read_job *jobs;     // one per slot
+  struct coder *coders;      // one per thread
+  struct error err;          // the first failure seen by the consumer
+
+  struct piece *piece;       // the stretch of the file that is being cut into blocks
+  size_t piece_at;           // the next block in it
+  struct piece *spare;       // pieces to use again
+  uint64_t n_blocks;         // cut so far
+  uint64_t stream_len;       // in these blocks
+  void *chain;               // XXH3 state over their hashes
+  bool ended;                // the end block has been seen, and agrees
+  bool verified;             // verify_all is done, or was not asked for
+  bool open;                 // the ring's oldest slot is what at..end or reader_strings() shows
+
+  const unsigned char *at, *end;  // the current block's bytes not yet taken
+};
+
+// reader_open() makes the reader; reader_start() reads the header and, where the source can seek,
+// the end block: a file cut short is found out here.
+enum status reader_open(struct reader *r, struct source *source, const struct reader_opts *opts);
+enum status reader_start(struct reader *r);
+// The file's first bytes, as many as were read: for saying what it is, if it is not ours.
+const unsigned char *reader_first_bytes(const struct reader *r, size_t *n);
+
+// The next n bytes of the stream. *n is what is still missing, *p where it goes.
+enum status reader_get_slow(struct reader *r, void **p, size_t *n);
+static inline enum status reader_get(struct reader *r, void **p, size_t *n) {
+  if (*n <= (size_t) (r->end - r->at)) {
+    if (*n) memcpy(*p, r->at, *n);
+    r->at += *n;
+    *n = 0;
+    return OK;
+  }
+  return reader_get_slow(r, p, n);
+}
+
+// At least one byte in at..end, or ERR_TRUNCATED at the end of the stream.
+enum status reader_fill(struct reader *r);
+
+// For opts.build. The next *n bytes of the stream are numbers and go to *p, whose memory stays
+// until reader_wait(): where they have blocks of their own, workers write them there later.
+enum status reader_numbers(struct reader *r, void **p, size_t *n);
+// All that reader_numbers() promised is there.
+enum status reader_wait(struct reader *r);
+
+// For opts.build, at the border of a block. The strings of the next block, if it is a strings
+// block and has at most `most` of them, else NULL in *out. They stay until the next call.
+enum status reader_strings(struct reader *r, size_t most, const struct string_array **out);
+
+// The consumer is done: nothing may be left of the stream, and all of it was as the end says.
+enum status reader_finish(struct reader *r);
+
+// Stops the threads and frees everything. Safe on a zeroed or half-opened reader.
+void reader_close(struct reader *r);
+
+#endif
