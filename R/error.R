@@ -1,0 +1,27 @@
+# Called from C (r_error.c). Both raise a condition whose call is that of the exported function:
+# C's .Call() has no frame of its own, so the frame below abort() is it.
+
+abort <- function(class, what, is_path) {
+  subject <- if (is_path) sQuote(what[2], FALSE) else what[2]
+  raise(class, paste0(what[1], subject, ": ", what[3], "."), sys.call(-1))
+}
+
+abort_argument <- function(name, takes, value) {
+  message <- sprintf("`%s` must be %s, not %s.", name, takes, describe(value))
+  raise("riffle_error_argument", message, sys.call(-1))
+}
+
+raise <- function(class, message, call) {
+  stop(structure(class = c(class, "riffle_error", "error", "condition"),
+                 list(message = message, call = call)))
+}
+
+# A value in a few words: itself if it is short, else what kind of thing it is.
+describe <- function(x) {
+  if (is.null(x)) return("NULL")
+  if (is.atomic(x) && length(x) == 1 && is.null(attributes(x))) {
+    return(if (is.character(x) && !is.na(x)) encodeString(x, quote = "\"") else format(x))
+  }
+  if (is.function(x)) return("a function")
+  sprintf("an object of class %s and length %d", sQuote(class(x)[1], FALSE), length(x))
+}

@@ -1,0 +1,29 @@
+#' riffle: save any R object, fast and small
+#'
+#' `riffle` does what [saveRDS()] and [readRDS()] do: it keeps any R object in a file (or a raw
+#' vector) and gives it back identical. R's own serializer makes the stream of bytes; worker threads
+#' cut it into blocks, filter, compress and checksum them, and write them in order.
+#'
+#' * Files: [qs_save()], [qs_read()].
+#' * Raw vectors in the same format: [qs_serialize()], [qs_deserialize()].
+#' * The bare stream of R's serializer: [marshall()], [unmarshall()], and its length: [calc_size()].
+#' * Settings: [qopt()], [qs_threads()].
+#'
+#' @section Conditions:
+#' Every error that riffle itself finds is a condition of class `riffle_error` and one subclass:
+#' \tabular{ll}{
+#'   `riffle_error_argument` \tab an argument is not what the function takes \cr
+#'   `riffle_error_io` \tab the system refused: no such file, no permission, disk full \cr
+#'   `riffle_error_format` \tab the input is not a riffle file \cr
+#'   `riffle_error_corrupt` \tab it is one, but damaged or cut short \cr
+#'   `riffle_error_version` \tab it needs a newer version of riffle \cr
+#'   `riffle_error_depth` \tab the object is nested too deeply \cr
+#'   `riffle_error_memory` \tab memory ran out \cr
+#'   `riffle_error_changed` \tab the object changed while it was serialized
+#' }
+#' @keywords internal
+#' @useDynLib riffle, .registration = TRUE
+"_PACKAGE"
+
+# How many calls hold threads, memory or open files: 0 between calls. For tests.
+live_calls <- function() .Call(ffi_live_calls)

@@ -1,0 +1,77 @@
+#' Save an object to a file
+#'
+#' Writes any R object to a file from which [qs_read()] restores it identical, as [saveRDS()] does,
+#' but faster and smaller. The first four arguments are those of `qs2::qs_save()`.
+#'
+#' The object goes through R's own serializer, so everything that [saveRDS()] can save can be saved.
+#' The stream is cut into blocks (numeric vectors and character vectors in blocks of their own),
+#' which `nthreads` threads filter, compress and checksum (XXH3) and write in order. The bytes
+#' written do not depend on the number of threads.
+#'
+#' The file is written under a temporary name beside `file` and renamed when it is complete. Until
+#' then an old file of that name stays as it is, also if the save fails, is interrupted or the
+#' process is killed (a kill can leave the temporary file, `.riffle-<pid>-<n>.tmp`, behind). The new
+#' file has the permissions of the old one, or those of any newly created file; it is not flushed to
+#' the disk by force, as [saveRDS()] does not either. If `file` is a symbolic link its target is
+#' replaced; a hard link is separated from its other names. Pipes, devices and names such as
+#' `/dev/stdout` are written to directly; a pipe that nobody reads delays an interrupt.
+#'
+#' @param object Any R object.
+#' @param file The path of the file, a string. `~` is expanded. The usual extension is `.rif`.
+#' @param compress_level The codec's level, a whole number. For `"zstd"` from `-131072` (fastest) to
+#'   `22` (smallest), for `"lz4"` from `1` to `12`; ignored by `"none"`.
+#' @param shuffle `TRUE` to rearrange numbers and strings so that they compress better, `FALSE` to
+#'   compress them as they are.
+#' @param nthreads The number of threads to use, 1 to 256, the calling one included. Small objects
+#'   are saved by the calling thread alone.
+#' @param codec How blocks are compressed: `"zstd"`, `"lz4"` (faster, larger) or `"none"`. A block
+#'   that does not get smaller is stored as it is.
+#' @param refhook A function that is called for each environment, external pointer and weak
+#'   reference, and returns a character vector that stands for it, or `NULL` to save it as usual. See
+#'   [saveRDS()].
+#'
+#' @return `NULL`, invisibly. Errors are of class `riffle_error`, see [riffle-package].
+#'
+#' @references
+#' The file format: `system.file("FORMAT.md", package = "riffle")`. Zstandard: RFC 8878. LZ4 block
+#' format: <https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md>. XXH3:
+#' <https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>.
+#' @seealso [qs_read()], [qs_serialize()] for raw vectors.
+#' @export
+#' @examples
+#' file <- tempfile(fileext = ".rif")
+#' qs_save(mtcars, file)
+#' identical(qs_read(file), mtcars)
+#'
+#' # smaller, and slower to write
+#' qs_save(mtcars, file, compress_level = 19)
+#' file.size(file)
+#' unlink(file)
+qs_save <- function(object, file, compress_level = qopt("compress_level"),
+                    shuffle = qopt("shuffle"), nthreads = qopt("nthreads"),
+                    codec = c("zstd", "lz4", "none"), refhook = NULL) {
+  invisible(.Call(ffi_save, object, file, compress_level, shuffle, nthreads, codec, refhook))
+}
+
+#' Save an object to a raw vector
+#'
+#' [qs_serialize()] makes a raw vector with the bytes that [qs_save()] would write to a file;
+#' [qs_deserialize()] restores the object from it. Both work over 2^31 bytes.
+#'
+#' @inheritParams qs_save
+#' @param input A raw vector made by [qs_serialize()], or the content of a file made by [qs_save()].
+#' @inheritParams qs_read
+#'
+#' @return [qs_serialize()]: a raw vector. [qs_deserialize()]: the object. Errors are of class
+#'   `riffle_error`, see [riffle-package].
+#' @seealso [marshall()] for the stream without compression and checksums.
+#' @export
+#' @examples
+#' bytes <- qs_serialize(mtcars)
+#' length(bytes)
+#' identical(qs_deserialize(bytes), mtcars)
+qs_serialize <- function(object, compress_level = qopt("compress_level"),
+                         shuffle = qopt("shuffle"), nthreads = qopt("nthreads"),
+                         codec = c("zstd", "lz4", "none"), refhook = NULL) {
+  .Call(ffi_serialize, object, compress_level, shuffle, nthreads, codec, refhook)
+}

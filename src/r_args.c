@@ -1,0 +1,101 @@
+#include "r_args.h"
+
+#include <R.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "r_error.h"
+#include "r_ffi.h"
+
+enum { MAX_THREADS = 256 };
+
+const char *arg_path(SEXP file) {
+  if (TYPEOF(file) != STRSXP || XLENGTH(file) != 1 || STRING_ELT(file, 0) == NA_STRING ||
+      LENGTH(STRING_ELT(file, 0)) == 0)
+    throw_argument("file", "the path of one file, as a string", file);
+#ifdef _WIN32
+  const char *path = Rf_translateCharUTF8(STRING_ELT(file, 0));
+#else
+  const char *path = Rf_translateChar(STRING_ELT(file, 0));
+#endif
+  const char *expanded = R_ExpandFileName(path);  // may be R's static buffer
+  char *own = R_alloc(strlen(expanded) + 1, 1);
+  return strcpy(own, expanded);
+}
+
+// A whole number from `low` to `high`, given as integer or double.
+static int whole_number(SEXP x, const char *name, const char *takes, double low, double high) {
+  double v = NA_REAL;
+  if (XLENGTH(x) == 1 && !Rf_isObject(x)) {
+    if (TYPEOF(x) == INTSXP && INTEGER_ELT(x, 0) != NA_INTEGER) v = INTEGER_ELT(x, 0);
+    if (TYPEOF(x) == REALSXP) v = REAL_ELT(x, 0);
+  }
+  if (!(v >= low && v <= high && v == floor(v))) throw_argument(name, takes, x);
+  return (int) v;
+}
+
+unsigned arg_threads(SEXP nthreads) {
+  return (unsigned) whole_number(nthreads, "nthreads", "a whole number from 1 to 256", 1,
+                                 MAX_THREADS);
+}
+
+bool arg_flag(SEXP x, const char *name) {
+  if (TYPEOF(x) != LGLSXP || XLENGTH(x) != 1 || LOGICAL_ELT(x, 0) == NA_LOGICAL)
+    throw_argument(name, "TRUE or FALSE", x);
+  return LOGICAL_ELT(x, 0);
+}
+
+// R's default for the argument is the vector of all choices: then the first.
+static enum codec arg_codec(SEXP codec) {
+  static const struct {
+    const char *name;
+    enum codec codec;
+  } codecs[] = {{"zstd", CODEC_ZSTD}, {"lz4", CODEC_LZ4}, {"none", CODEC_STORED}};
+  const R_xlen_t n = TYPEOF(codec) == STRSXP ? XLENGTH(codec) : 0;
+  if (n == 1 || n == 3)
+    for (size_t i = 0; i < 3; i++)
+      if (strcmp(R_CHAR(STRING_ELT(codec, 0)), codecs[i].name) == 0) return codecs[i].codec;
+  throw_argument("codec", "\"zstd\", \"lz4\" or \"none\"", codec);
+}
+
+int arg_level(SEXP level, enum codec codec) {
+  const int low = codec == CODEC_STORED ? -INT_MAX : codec_level_min(codec);
+  const int high = codec_level_max(codec);
+  char takes[128];
+  if (codec == CODEC_STORED)
+    snprintf(takes, sizeof(takes), "a whole number");
+  else
+    snprintf(takes, sizeof(takes), "a whole number from %d to %d for codec \"%s\"", low, high,
+             codec == CODEC_LZ4 ? "lz4" : "zstd");
+  return whole_number(level, "compress_level", takes, low, high);
+}
+
+static SEXP arg_refhook(SEXP refhook) {
+  if (refhook != R_NilValue && !Rf_isFunction(refhook))
+    throw_argument("refhook", "a function or NULL", refhook);
+  return refhook;
+}
+
+struct save_opts arg_save_opts(SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook) {
+  const enum codec c = arg_codec(codec);
+  return (struct save_opts){.codec = c,
+                            .level = arg_level(level, c),
+                            .filter = arg_flag(shuffle, "shuffle"),
+                            .n_threads = arg_threads(nthreads),
+                            .refhook = arg_refhook(refhook)};
+}
+
+struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook) {
+  return (struct read_opts){.verify_all = arg_flag(validate, "validate_checksum"),
+                            .n_threads = arg_threads(nthreads),
+                            .refhook = arg_refhook(refhook)};
+}
+
+int arg_stream_version(SEXP version) {
+  return whole_number(version, "version", "2 or 3", 2, 3);
+}
+
+void arg_raw(SEXP input, const char *name) {
+  if (TYPEOF(input) != RAWSXP) throw_argument(name, "a raw vector", input);
+}

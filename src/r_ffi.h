@@ -1,0 +1,20 @@
+// r_ffi.h - every function that R may call.
+#ifndef RIFFLE_R_FFI_H
+#define RIFFLE_R_FFI_H
+
+#include <Rinternals.h>
+
+SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
+              SEXP refhook);
+SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook);
+SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook);
+SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook);
+SEXP ffi_marshall(SEXP object, SEXP version);
+SEXP ffi_unmarshall(SEXP input);
+SEXP ffi_calc_size(SEXP object, SEXP version);
+SEXP ffi_option(SEXP parameter);
+SEXP ffi_threads_set(SEXP nthreads);
+SEXP ffi_live_calls(void);
+SEXP ffi_check_option(SEXP parameter, SEXP value);
+
+#endif

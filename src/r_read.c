@@ -1,0 +1,94 @@
+#include <R.h>
+#include <string.h>
+
+#include "r_args.h"
+#include "r_calls.h"
+#include "r_ffi.h"
+#include "r_stream.h"
+#include "reader.h"
+
+struct read_call {
+  const char *path;  // NULL: from a raw vector
+  SEXP input;
+  struct read_opts opts;
+  struct subject subject;
+  struct source source;
+  struct reader reader;
+  struct error err;  // the source's
+};
+
+static void throw_reader(struct read_call *c) {
+  if (c->reader.err.code == ERR_FORMAT) {
+    size_t n;
+    const unsigned char *first = reader_first_bytes(&c->reader, &n);
+    throw_not_ours(first, n, &c->subject);
+  }
+  throw_error(&c->reader.err, &c->subject);
+}
+
+static void open_source(struct read_call *c) {
+  if (!c->path)
+    source_memory(&c->source, RAW_RO(c->input), (size_t) XLENGTH(c->input));
+  else if (source_file(&c->source, c->path, &c->err))
+    throw_error(&c->err, &c->subject);
+}
+
+static void open_reader(struct read_call *c) {
+  const struct reader_opts opts = {.n_threads = c->opts.n_threads,
+                                   .verify_all = c->opts.verify_all};
+  if (reader_open(&c->reader, &c->source, &opts)) throw_reader(c);
+  enum status st;
+  while ((st = reader_start(&c->reader)) == AGAIN) R_CheckUserInterrupt();
+  if (st) throw_reader(c);
+}
+
+static SEXP read_body(void *data) {
+  struct read_call *c = data;
+  open_source(c);
+  open_reader(c);
+  SEXP value = PROTECT(stream_read(c->opts.refhook, &c->reader, &c->subject));
+  enum status st;
+  while ((st = reader_finish(&c->reader)) == AGAIN) R_CheckUserInterrupt();
+  if (st) throw_reader(c);
+  UNPROTECT(1);
+  return value;
+}
+
+static void read_cleanup(void *data) {
+  struct read_call *c = data;
+  reader_close(&c->reader);
+  source_close(&c->source);
+  calls_end();
+}
+
+static SEXP run_read(struct read_call *c) {
+  calls_begin();
+  return R_ExecWithCleanup(read_body, c, read_cleanup, c);
+}
+
+SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook) {
+  const char *path = arg_path(file);
+  struct read_call c = {.path = path,
+                        .opts = arg_read_opts(validate, nthreads, refhook),
+                        .subject = {.doing = "read", .path = path}};
+  return run_read(&c);
+}
+
+SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook) {
+  arg_raw(input, "input");
+  struct read_call c = {.input = input,
+                        .opts = arg_read_opts(validate, nthreads, refhook),
+                        .subject = {.doing = "read", .thing = "the raw vector"}};
+  return run_read(&c);
+}
+
+SEXP ffi_unmarshall(SEXP input) {
+  arg_raw(input, "input");
+  const unsigned char *p = RAW_RO(input);
+  const size_t n = (size_t) XLENGTH(input);
+  const struct subject subject = {.doing = "unserialize", .thing = "the raw vector"};
+  if (n < 2 || p[1] != '\n' || !strchr("ABX", p[0]))
+    throw_reason("riffle_error_format", "it is not a stream that serialize() or marshall() makes",
+                 &subject);
+  return stream_from_memory(p, n);
+}
