@@ -4,6 +4,8 @@
 
 // Fewer bytes than this never repay a codec's own header.
 enum { CODEC_MIN_LEN = 64 };
+// Before a compressed head, its length.
+enum { HEAD_LEN_SIZE = 4 };
 
 void coder_close(struct coder *c) {
   codec_close(&c->codec);
@@ -33,6 +35,17 @@ static enum status filter_numbers(struct coder *c, const struct block_input *in,
   return OK;
 }
 
+static enum status filter_structure(struct coder *c, const struct block_input *in,
+                                    struct filtered *f, struct error *e) {
+  if (!buffer_reserve(&c->packed, BLOCK_HEADER_LEN + structure_bound(in->raw_len)) ||
+      !buffer_reserve(&c->scratch, structure_scratch(in->raw_len)))
+    return no_memory(e);
+  unsigned char *out = c->packed.p + BLOCK_HEADER_LEN;
+  structure_encode(in->raw, in->raw_len, out, c->scratch.p, &f->how);
+  if (f->how.filter != FILTER_NONE) f->p = out;
+  return OK;
+}
+
 static enum status filter_strings(struct coder *c, const struct block_opts *opts,
                                   const struct block_input *in, struct filtered *f,
                                   struct error *e) {
@@ -53,12 +66,33 @@ static enum status filter_block(struct coder *c, const struct block_opts *opts,
                                 const struct block_input *in, struct filtered *f,
                                 struct error *e) {
   *f = (struct filtered){in->raw, {.filter = FILTER_NONE, .len = in->raw_len}};
-  if (in->kind == BLOCK_NUMBERS && opts->filter) {
-    if (filter_numbers(c, in, f, e)) return e->code;
-  } else if (in->kind == BLOCK_STRINGS) {
+  if (in->kind == BLOCK_STRINGS) {
     if (filter_strings(c, opts, in, f, e)) return e->code;
+  } else if (opts->filter && in->kind == BLOCK_NUMBERS) {
+    if (filter_numbers(c, in, f, e)) return e->code;
+  } else if (opts->filter) {
+    if (filter_structure(c, in, f, e)) return e->code;
   }
   if (f->how.filter == FILTER_NONE) f->how.len = in->raw_len;
+  return OK;
+}
+
+// Compresses the packed bytes but for their tail, behind the header's room in `out`. *stored is 0 if
+// they do not get shorter.
+static enum status compress_payload(struct coder *c, const struct block_opts *opts,
+                                    const struct filtered *f, struct buffer *out, size_t *stored,
+                                    struct error *e) {
+  const size_t head = f->how.len - f->how.tail, room = f->how.tail ? HEAD_LEN_SIZE : 0;
+  unsigned char *to = out->p + BLOCK_HEADER_LEN;
+  *stored = 0;
+  if (f->how.hint == PACKED_DENSE || head < CODEC_MIN_LEN) return OK;
+  if (codec_compress(&c->codec, opts->codec, opts->level, f->p, head, to + room, stored, e))
+    return e->code;
+  if (*stored == 0 || !f->how.tail) return OK;
+  store_u32(to, (uint32_t) *stored);
+  memcpy(to + room + *stored, f->p + head, f->how.tail);
+  *stored = room + *stored + f->how.tail;
+  if (*stored >= f->how.len) *stored = 0;
   return OK;
 }
 
@@ -66,15 +100,15 @@ static enum status filter_block(struct coder *c, const struct block_opts *opts,
 static enum status pack_payload(struct coder *c, const struct block_opts *opts,
                                 const struct filtered *f, struct buffer *out,
                                 struct block_header *h, struct error *e) {
-  size_t stored = 0;
-  if (!buffer_reserve(out, BLOCK_HEADER_LEN + f->how.len)) return no_memory(e);
-  if (f->how.hint != PACKED_DENSE && f->how.len >= CODEC_MIN_LEN &&
-      codec_compress(&c->codec, opts->codec, opts->level, f->p, f->how.len,
-                     out->p + BLOCK_HEADER_LEN, &stored, e))
-    return e->code;
-  h->codec = stored ? opts->codec : CODEC_STORED;
+  size_t stored;
+  if (!buffer_reserve(out, BLOCK_HEADER_LEN + HEAD_LEN_SIZE + f->how.len)) return no_memory(e);
+  if (compress_payload(c, opts, f, out, &stored, e)) return e->code;
   h->stored_len = (uint32_t) (stored ? stored : f->how.len);
-  if (stored) return OK;
+  if (stored) {
+    h->codec = (uint8_t) opts->codec | (f->how.tail ? CODEC_HEAD_ONLY : 0);
+    return OK;
+  }
+  h->codec = CODEC_STORED;
   if (c->packed.p && f->p == c->packed.p + BLOCK_HEADER_LEN)
     buffer_swap(out, &c->packed);
   else if (f->how.len)
@@ -129,12 +163,30 @@ static enum status bad_payload(const struct block_header *h, enum status st, str
   }
 }
 
-static enum status unpack_codec(struct coder *c, const unsigned char *block,
-                                const struct block_header *h, void *out, struct error *e) {
+// Decompresses n bytes to exactly out_len.
+static enum status unpack_codec(struct coder *c, const struct block_header *h,
+                                const unsigned char *in, size_t n, unsigned char *out,
+                                size_t out_len, struct error *e) {
   struct error inner = {0};
-  const enum status st = codec_decompress(&c->codec, h->codec, block + BLOCK_HEADER_LEN,
-                                          h->stored_len, out, h->packed_len, &inner);
-  return bad_payload(h, st, e);
+  const enum codec codec = h->codec & ~CODEC_HEAD_ONLY;
+  return bad_payload(h, codec_decompress(&c->codec, codec, in, n, out, out_len, &inner), e);
+}
+
+// The payload -> h->packed_len bytes.
+static enum status unpack_payload(struct coder *c, const unsigned char *block,
+                                  const struct block_header *h, void *out, struct error *e) {
+  const unsigned char *in = block + BLOCK_HEADER_LEN;
+  if (!(h->codec & CODEC_HEAD_ONLY))
+    return unpack_codec(c, h, in, h->stored_len, out, h->packed_len, e);
+  if (h->stored_len < HEAD_LEN_SIZE) return lengths_disagree(h, e);
+  const size_t stored = h->stored_len - HEAD_LEN_SIZE, head = load_u32(in);
+  if (head > stored) return lengths_disagree(h, e);
+  const size_t tail = stored - head;
+  if (tail > h->packed_len) return lengths_disagree(h, e);
+  in += HEAD_LEN_SIZE;
+  if (unpack_codec(c, h, in, head, out, h->packed_len - tail, e)) return e->code;
+  memcpy((unsigned char *) out + h->packed_len - tail, in + head, tail);
+  return OK;
 }
 
 // The packed bytes: the payload itself if it is stored, else decompressed into `buffer`.
@@ -148,7 +200,7 @@ static enum status packed_bytes(struct coder *c, const unsigned char *block,
   }
   if (!buffer_reserve(buffer, h->packed_len)) return bad_payload(h, ERR_NOMEM, e);
   *p = buffer->p;
-  return unpack_codec(c, block, h, buffer->p, e);
+  return unpack_payload(c, block, h, buffer->p, e);
 }
 
 static enum status decode_numbers(struct coder *c, const unsigned char *block,
@@ -162,6 +214,16 @@ static enum status decode_numbers(struct coder *c, const unsigned char *block,
     return bad_payload(h, ERR_NOMEM, e);
   return bad_payload(h, numbers_decode(h->filter, h->param, type, p, h->packed_len, h->count, out,
                                        c->scratch.p), e);
+}
+
+static enum status decode_structure(struct coder *c, const unsigned char *block,
+                                    const struct block_header *h, void *out, struct error *e) {
+  const unsigned char *p;
+  if (packed_bytes(c, block, h, &c->packed, &p, e)) return e->code;
+  if (!buffer_reserve(&c->scratch, structure_scratch(h->raw_len)))
+    return bad_payload(h, ERR_NOMEM, e);
+  return bad_payload(h, structure_decode(h->filter, h->param, p, h->packed_len, h->raw_len, out,
+                                         c->scratch.p), e);
 }
 
 void block_strings_close(struct block_strings *s) {
@@ -206,10 +268,9 @@ enum status block_decode(struct coder *c, const unsigned char *block, const stru
   if (h->kind == BLOCK_STRINGS && h->filter != FILTER_NONE)
     return decode_strings(c, block, h, out, e);
   if (block_check(block, h, e)) return e->code;
-  if (h->filter != FILTER_NONE) {
-    if (h->kind == BLOCK_NUMBERS) return decode_numbers(c, block, h, out, e);
-    return bad_payload(h, ERR_VERSION, e);
-  }
+  if (h->filter != FILTER_NONE && h->kind == BLOCK_NUMBERS)
+    return decode_numbers(c, block, h, out, e);
+  if (h->filter != FILTER_NONE) return decode_structure(c, block, h, out, e);
   if (h->packed_len != h->raw_len) return lengths_disagree(h, e);
-  return unpack_codec(c, block, h, out, e);
+  return unpack_payload(c, block, h, out, e);
 }

@@ -14,6 +14,7 @@
 #include "error.h"
 #include "filter_numbers.h"
 #include "filter_strings.h"
+#include "filter_structure.h"
 #include "format.h"
 
 // One thread's scratch memory. Start as {0}.
@@ -27,7 +28,7 @@ void coder_close(struct coder *c);
 struct block_opts {
   enum codec codec;
   int level;
-  bool filter;  // use the numbers and strings filters
+  bool filter;  // use the filters for numbers, strings and structure
 };
 
 // What goes into a block; `raw` and the strings' characters are lent for the call.

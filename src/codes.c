@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bitpack.h"
+#include "entropy.h"
 #include "groups.h"
 #include "le.h"
 #include "planes.h"
@@ -30,34 +31,14 @@ uint64_t codes_dense_bits(size_t n, uint64_t max) {
 
 // ---- what a codec would make of them
 
-// log2(x) in 256ths, the same on every machine.
-static uint32_t log2_256(uint32_t x) {
-  const unsigned whole = bit_width(x) - 1;
-  const uint32_t f = (uint32_t) (((uint64_t) x << 8 >> whole) & 255);
-  return whole * 256 + f + (f * (256 - f) * 88 >> 16);
-}
-
-// Order-0 entropy of one symbol, in 256ths of a bit, of the histogram of n. A sample of few shows
-// less than there is, by about half a bit a kind that it has.
-static uint32_t entropy_256(const uint32_t counts[256], uint32_t n) {
-  uint64_t sum = 0;
-  const uint32_t log_n = log2_256(n);
-  uint32_t kinds = 0;
-  for (int i = 0; i < 256; i++) {
-    if (counts[i] == 0) continue;
-    kinds++;
-    sum += (uint64_t) counts[i] * (log_n - log2_256(counts[i]));
-  }
-  return (uint32_t) ((sum + (kinds - 1) * 185) / n);
-}
-
 // Bits a code, in 256ths, that the codec's entropy stage would leave of byte planes.
 static uint32_t sampled_entropy(const struct codes *c, unsigned planes) {
   uint32_t counts[8][256];
   memset(counts, 0, planes * sizeof *counts);
-  const size_t n = c->n < SAMPLE ? c->n : SAMPLE;
-  for (size_t i = 0; i < n; i++) {
-    uint64_t code = get_code(c, (size_t) ((uint64_t) i * c->n / n));
+  const size_t most = planes > 4 ? SAMPLE / 2 : SAMPLE, n = c->n < most ? c->n : most;
+  const uint64_t step = ((uint64_t) c->n << 16) / n;
+  for (uint64_t i = 0, at = 0; i < n; i++, at += step) {
+    uint64_t code = get_code(c, (size_t) (at >> 16));
     for (unsigned b = 0; b < planes; b++, code >>= 8) counts[b][code & 255]++;
   }
   uint32_t sum = 0;
@@ -164,6 +145,7 @@ static enum status open_groups(struct code_reader *r, unsigned k, const unsigned
   r->k = k;
   r->width = bit_width(states - 1);
   r->step = groups_step(k);
+  r->max = r->r - 1;
   return len - GROUPS_HEAD == bitpack_len(groups_count(r->n, k), r->width) ? OK : ERR_CORRUPT;
 }
 
@@ -173,12 +155,14 @@ enum status codes_open(struct code_reader *r, uint8_t coding, const unsigned cha
   if (coding > CODING_PLANES + 8) return ERR_VERSION;
   if (coding > CODING_PLANES) {
     r->planes = coding - CODING_PLANES;
+    r->max = UINT64_MAX >> (64 - 8 * r->planes);
     return r->planes <= size && len / r->planes == n && len % r->planes == 0 ? OK : ERR_CORRUPT;
   }
   if (coding > CODING_GROUPS + 1 && coding < CODING_PLANES)
     return open_groups(r, coding - CODING_GROUPS, in, len);
   if (coding > 64) return ERR_VERSION;
   r->width = coding;
+  r->max = coding ? UINT64_MAX >> (64 - coding) : 0;
   return coding <= 8 * size && len == bitpack_len(n, coding) ? OK : ERR_CORRUPT;
 }
 

@@ -47,9 +47,10 @@ struct code_reader {
   size_t n;                 // codes left
   size_t stride;            // planes: from one to the next
   unsigned width, planes;
-  unsigned k;               // codes in a group, 1 without groups
+  unsigned k;  // codes in a group, 1 without groups
   uint32_t r;
-  size_t step;              // codes in a piece
+  size_t step;   // codes in a piece
+  uint64_t max;  // no code is above
 };
 
 enum { CODES_STEP = 1024 };  // the most in a piece

@@ -3,6 +3,7 @@
 #include <limits.h>
 
 #include "bitpack.h"
+#include "sample.h"
 
 // A double takes 64 bits, or about 56 as byte planes after a codec.
 enum { WIDEST = 60, MISS_BITS = 96, DIGITS = 15 };
@@ -21,7 +22,7 @@ static void take_sample(const unsigned char *in, size_t n, struct sample *s) {
   s->n = 0;
   s->zeros = false;
   for (size_t j = 0; j < FIT_SAMPLE; j++) {
-    const size_t i = (size_t) ((uint64_t) j * n / FIT_SAMPLE);
+    const size_t i = sample_place(j, FIT_SAMPLE, n);
     const uint64_t bits = double_bits(load_double(in + 8 * i));
     s->zeros |= bits == 0;
     if (!is_special(bits)) s->bits[s->n++] = bits;

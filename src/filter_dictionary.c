@@ -6,6 +6,7 @@
 #include "codes.h"
 #include "filter_layout.h"
 #include "le.h"
+#include "sample.h"
 
 enum { MAX_VALUES = 4096, SLOT_BITS = 14, SLOTS = 1 << SLOT_BITS, HEAD = 2 };
 enum { SAMPLE = 128, SAMPLE_SLOT_BITS = 9 };
@@ -40,7 +41,7 @@ bool dictionary_promising(const unsigned char *in, size_t n, size_t size, unsign
   unsigned kinds = 0;
   if (n < SAMPLE) return false;
   for (size_t j = 0; j < SAMPLE; j++) {
-    const uint64_t v = get_bits(in + (size_t) ((uint64_t) j * n / SAMPLE) * size, size);
+    const uint64_t v = get_bits(in + sample_place(j, SAMPLE, n) * size, size);
     size_t h = hash_bits(v, SAMPLE_SLOT_BITS);
     while (used[h] && seen[h] != v) h = (h + 1) % (1 << SAMPLE_SLOT_BITS);
     kinds += !used[h];
@@ -54,9 +55,8 @@ bool dictionary_promising(const unsigned char *in, size_t n, size_t size, unsign
 }
 
 // Fills in codes; returns the number of values, or 0 if there are more than `max`.
-static inline __attribute__((always_inline)) size_t find_values(struct dictionary *d,
-                                                                const unsigned char *in, size_t n,
-                                                                size_t size, size_t max) {
+static inline __attribute__((always_inline)) size_t
+find_values(struct dictionary *d, const unsigned char *in, size_t n, size_t size, size_t max) {
   size_t n_values = 0;
   for (size_t i = 0; i < n; i++) {
     const uint64_t v = get_bits(in + i * size, size);
@@ -72,14 +72,21 @@ static inline __attribute__((always_inline)) size_t find_values(struct dictionar
   return n_values;
 }
 
+// More values than this take `bits` in the dictionary or in their codes alone.
+static size_t most_values(size_t n, size_t size, uint64_t bits) {
+  const uint64_t values = bits / (8 * size), width = bits / n;
+  const size_t most = width < 12 ? (size_t) 1 << width : MAX_VALUES;
+  return values < most ? (size_t) values : most;
+}
+
 bool dictionary_encode(const unsigned char *in, size_t n, size_t size, uint64_t bits,
                        unsigned char *out, void *scratch, struct packed *result) {
   struct dictionary *d = scratch;
-  const size_t affordable = (size_t) (bits / (8 * size));
-  const size_t max = affordable < MAX_VALUES ? affordable : MAX_VALUES;
+  const size_t max = most_values(n, size, bits);
   memset(d->slots, 0, sizeof d->slots);
   const size_t n_values = size == 8 ? find_values(d, in, n, 8, max) : find_values(d, in, n, 4, max);
-  if (n_values == 0 || codes_dense_bits(n, n_values - 1) + n_values * size * 8 >= bits) return false;
+  if (n_values == 0 || codes_dense_bits(n, n_values - 1) + n_values * size * 8 >= bits)
+    return false;
   le_store16(out, (uint16_t) (n_values - 1));
   for (size_t i = 0; i < n_values; i++) {
     const uint32_t narrow = (uint32_t) d->values[i];
@@ -93,17 +100,18 @@ bool dictionary_encode(const unsigned char *in, size_t n, size_t size, uint64_t 
   return true;
 }
 
-// Codes to values, for codes below n_values alone; returns whether all were.
-static bool look_up(const uint32_t *codes, size_t n, const unsigned char *values, size_t n_values,
-                    size_t size, unsigned char *out) {
-  uint32_t most = 0;
-  for (size_t i = 0; i < n; i++) most = codes[i] > most ? codes[i] : most;
-  if (most >= n_values) return false;
+static bool all_below(const uint32_t *codes, size_t n, size_t limit) {
+  bool below = true;
+  for (size_t i = 0; i < n; i++) below &= codes[i] < limit;
+  return below;
+}
+
+static void look_up(const uint32_t *codes, size_t n, const unsigned char *values, size_t size,
+                    unsigned char *out) {
   if (size == 8)
     for (size_t i = 0; i < n; i++) memcpy(out + 8 * i, values + 8 * (size_t) codes[i], 8);
   else
     for (size_t i = 0; i < n; i++) memcpy(out + 4 * i, values + 4 * (size_t) codes[i], 4);
-  return true;
 }
 
 enum status dictionary_decode(uint8_t coding, const unsigned char *in, size_t len, size_t n,
@@ -117,7 +125,8 @@ enum status dictionary_decode(uint8_t coding, const unsigned char *in, size_t le
   for (size_t taken; st == OK; out += taken * size) {
     st = codes_next32(&r, 0, codes, &taken);
     if (st != OK || taken == 0) break;
-    if (!look_up(codes, taken, in + HEAD, n_values, size, out)) return ERR_CORRUPT;
+    if (r.max >= n_values && !all_below(codes, taken, n_values)) return ERR_CORRUPT;
+    look_up(codes, taken, in + HEAD, size, out);
   }
   return st;
 }

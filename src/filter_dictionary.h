@@ -1,4 +1,5 @@
-// filter_dictionary.h - FILTER_DICTIONARY: few distinct values, of 4 or 8 bytes, told by their bits.
+// filter_dictionary.h - FILTER_DICTIONARY: few distinct values of 4 or 8 bytes, told by their bits.
+// bits.
 #ifndef RIFFLE_FILTER_DICTIONARY_H
 #define RIFFLE_FILTER_DICTIONARY_H
 

@@ -7,6 +7,7 @@
 #include "filter_layout.h"
 #include "le.h"
 #include "planes.h"
+#include "sample.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -22,12 +23,12 @@ struct integers {
   int64_t *m;
   uint32_t *except;
   size_t n_except;
-  size_t first;    // the first integer's place
-  int64_t head;    // and what it is
-  int64_t lo, hi;  // of the integers
+  size_t first;                     // the first integer's place
+  int64_t head;                     // and what it is
+  int64_t lo, hi;                   // of the integers
   uint64_t specials[MAX_SPECIALS];  // the exceptions that get a code of their own
   unsigned n_specials;
-  size_t n_patches;                 // and those that do not
+  size_t n_patches;  // and those that do not
 };
 
 size_t doubles_bound(size_t n) {
@@ -112,16 +113,15 @@ static bool bits_group(const unsigned char *in, size_t i, unsigned shift, struct
 static bool whole_group(const unsigned char *in, size_t i, const struct fit *f,
                         struct integers *b) {
   switch (f->op) {
-    case FIT_MULTIPLY: return scale_group(in, i, FIT_MULTIPLY, f, b);
-    case FIT_DIVIDE: return scale_group(in, i, FIT_DIVIDE, f, b);
-    default: return bits_group(in, i, f->shift, b);
+  case FIT_MULTIPLY: return scale_group(in, i, FIT_MULTIPLY, f, b);
+  case FIT_DIVIDE: return scale_group(in, i, FIT_DIVIDE, f, b);
+  default: return bits_group(in, i, f->shift, b);
   }
 }
 
 // Places from..to one by one. Returns how many exceptions are no specials.
-static inline __attribute__((always_inline)) size_t each_by(const unsigned char *in,
-                                                            const struct fit *f, size_t from,
-                                                            size_t to, struct integers *b) {
+static inline __attribute__((always_inline)) size_t
+each_by(const unsigned char *in, const struct fit *f, size_t from, size_t to, struct integers *b) {
   size_t odd = 0;
   int64_t last = from ? b->m[from - 1] : b->head;
   for (size_t i = from; i < to; i++) {
@@ -142,12 +142,11 @@ static size_t each(const unsigned char *in, const struct fit *f, size_t from, si
                    struct integers *b) {
   const double factor = f->factor, inverse = f->inverse;
   switch (f->op) {
-    case FIT_MULTIPLY:
-      return each_by(in, &(struct fit){FIT_MULTIPLY, 0, factor, inverse, 0, 0}, from, to, b);
-    case FIT_DIVIDE:
-      return each_by(in, &(struct fit){FIT_DIVIDE, 0, factor, inverse, 0, 0}, from, to, b);
-    default:
-      return each_by(in, &(struct fit){.op = FIT_BITS, .shift = f->shift}, from, to, b);
+  case FIT_MULTIPLY:
+    return each_by(in, &(struct fit){FIT_MULTIPLY, 0, factor, inverse, 0, 0}, from, to, b);
+  case FIT_DIVIDE:
+    return each_by(in, &(struct fit){FIT_DIVIDE, 0, factor, inverse, 0, 0}, from, to, b);
+  default: return each_by(in, &(struct fit){.op = FIT_BITS, .shift = f->shift}, from, to, b);
   }
 }
 
@@ -215,20 +214,25 @@ static size_t put_exceptions(const unsigned char *in, struct integers *b, int64_
 static bool delta_promising(const struct integers *b, size_t n, unsigned width) {
   int64_t lo = INT64_MAX, hi = INT64_MIN;
   for (size_t j = 0; j < PAIRS; j++) {
-    const size_t i = (size_t) ((uint64_t) j * (n - 1) / PAIRS);
+    const size_t i = sample_place(j, PAIRS, n - 1);
     if (i < b->first) continue;
-    const int64_t d = (int64_t) ((uint64_t) b->m[i + 1] - (uint64_t) b->m[i]);
+    const int64_t d = b->m[i + 1] - b->m[i];
     if (d < lo) lo = d;
     if (d > hi) hi = d;
   }
   return lo <= hi && bit_width((uint64_t) hi - (uint64_t) lo) < width;
 }
 
+// The largest code, once specials have theirs.
+static uint64_t code_max(const struct integers *b) {
+  return (uint64_t) b->hi - (uint64_t) b->lo + b->n_specials;
+}
+
 // The span of differences after the first integer.
 static void delta_span(const struct integers *b, size_t n, int64_t *lo, int64_t *hi) {
   int64_t least = INT64_MAX, most = INT64_MIN;
   for (size_t i = b->first + 1; i < n; i++) {
-    const int64_t d = (int64_t) ((uint64_t) b->m[i] - (uint64_t) b->m[i - 1]);
+    const int64_t d = b->m[i] - b->m[i - 1];
     least = d < least ? d : least;
     most = d > most ? d : most;
   }
@@ -239,12 +243,12 @@ static void delta_span(const struct integers *b, size_t n, int64_t *lo, int64_t 
 // Replaces integers by differences if these are narrower; *start is where they start from.
 static bool to_deltas(struct integers *b, size_t n, int64_t *start) {
   int64_t lo, hi;
-  const uint64_t max = (uint64_t) b->hi - (uint64_t) b->lo + b->n_specials;
+  const uint64_t max = code_max(b);
   if (b->first + 1 >= n || !delta_promising(b, n, bit_width(max))) return false;
   delta_span(b, n, &lo, &hi);
   const uint64_t delta_max = (uint64_t) hi - (uint64_t) lo + b->n_specials;
   if (codes_dense_bits(n, delta_max) >= codes_dense_bits(n, max)) return false;
-  for (size_t i = n; --i > b->first;) b->m[i] = (int64_t) ((uint64_t) b->m[i] - (uint64_t) b->m[i - 1]);
+  for (size_t i = n; --i > b->first;) b->m[i] -= b->m[i - 1];
   *start = (int64_t) ((uint64_t) b->m[b->first] - (uint64_t) lo);
   b->m[b->first] = lo;
   b->lo = lo, b->hi = hi;
@@ -252,13 +256,11 @@ static bool to_deltas(struct integers *b, size_t n, int64_t *start) {
 }
 
 static uint64_t total_bits(const struct integers *b, size_t n) {
-  const uint64_t max = (uint64_t) b->hi - (uint64_t) b->lo + b->n_specials;
-  return codes_dense_bits(n, max) + 8 * PATCH * b->n_patches;
+  return codes_dense_bits(n, code_max(b)) + 8 * PATCH * b->n_patches;
 }
 
-static void put_integers(const unsigned char *in, size_t n, const struct fit *f,
-                         struct integers *b, bool delta, int64_t start, unsigned char *out,
-                         struct packed *result) {
+static void put_integers(const unsigned char *in, size_t n, const struct fit *f, struct integers *b,
+                         bool delta, int64_t start, unsigned char *out, struct packed *result) {
   const int64_t base = (int64_t) ((uint64_t) b->lo - b->n_specials);
   out[0] = f->op;
   out[1] = f->shift;
@@ -269,8 +271,7 @@ static void put_integers(const unsigned char *in, size_t n, const struct fit *f,
   if (delta) le_store64(out + 24, (uint64_t) start);
   size_t head = delta ? DELTA_HEAD : HEAD;
   head += put_exceptions(in, b, base, out + head);
-  const uint64_t max = (uint64_t) b->hi - (uint64_t) b->lo + b->n_specials;
-  const struct codes codes = {b->m, sizeof *b->m, n, (uint64_t) base, max};
+  const struct codes codes = {b->m, sizeof *b->m, n, (uint64_t) base, code_max(b)};
   codes_encode(&codes, out + head, result);
   result->filter = delta ? FILTER_SCALED_DELTA : FILTER_SCALED;
   result->len += head;
@@ -283,7 +284,8 @@ static void shuffle(const struct codes *raw, unsigned char *out, struct packed *
     return;
   }
   planes_split(raw->values, raw->n, 8, 8, 0, out, raw->n);
-  *result = (struct packed){FILTER_SHUFFLE, 0, PACKED_COMPRESS, 8 * raw->n};
+  *result = (struct packed){
+      .filter = FILTER_SHUFFLE, .hint = PACKED_COMPRESS, .len = 8 * raw->n};
 }
 
 static bool encode_fit(const unsigned char *in, size_t n, const struct fit *f, unsigned char *out,
@@ -291,13 +293,15 @@ static bool encode_fit(const unsigned char *in, size_t n, const struct fit *f, u
   struct integers b = {.m = scratch, .except = (uint32_t *) ((int64_t *) scratch + n)};
   const struct codes raw = {in, 8, n, 0, UINT64_MAX};
   int64_t start = 0;
-  if (!to_integers(in, n, f, &b)) return false;
+  if (!to_integers(in, n, f, &b) || bit_width((uint64_t) b.hi - (uint64_t) b.lo) > WIDEST)
+    return false;
   sort_exceptions(in, &b);
   if (b.n_patches > n / 16) return false;
   const bool delta = to_deltas(&b, n, &start);
   const uint64_t bits = total_bits(&b, n);
   if (bits >= (uint64_t) n * WIDEST) return false;
-  if (bits > (uint64_t) n * 32 && codes_compressible(&raw, (uint32_t) (bits * 256 / n))) return false;
+  if (bits > (uint64_t) n * 32 && codes_compressible(&raw, (uint32_t) (bits * 256 / n)))
+    return false;
   put_integers(in, n, f, &b, delta, start, out, result);
   return true;
 }
@@ -378,9 +382,8 @@ static void add_up(struct scaled *s, const struct found *f, uint64_t *m, size_t 
   s->last = last;
 }
 
-static inline __attribute__((always_inline)) void unscale(enum fit_op op, double factor,
-                                                          const uint64_t *m, size_t n,
-                                                          unsigned char *out) {
+static inline __attribute__((always_inline)) void
+unscale(enum fit_op op, double factor, const uint64_t *m, size_t n, unsigned char *out) {
   size_t i = 0;
   for (; i + 2 <= n; i += 2) {
     two_bits whole;
@@ -404,9 +407,9 @@ static void turn_back(unsigned shift, const uint64_t *m, size_t n, unsigned char
 
 static void from_integers(const struct fit *f, const uint64_t *m, size_t n, unsigned char *out) {
   switch (f->op) {
-    case FIT_MULTIPLY: unscale(FIT_MULTIPLY, f->factor, m, n, out); break;
-    case FIT_DIVIDE: unscale(FIT_DIVIDE, f->factor, m, n, out); break;
-    default: turn_back(f->shift, m, n, out);
+  case FIT_MULTIPLY: unscale(FIT_MULTIPLY, f->factor, m, n, out); break;
+  case FIT_DIVIDE: unscale(FIT_DIVIDE, f->factor, m, n, out); break;
+  default: turn_back(f->shift, m, n, out);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "filter_dictionary.h"
 #include "filter_layout.h"
 #include "le.h"
+#include "sample.h"
 
 static const uint32_t NA = 0x80000000;
 
@@ -28,7 +29,9 @@ static inline uint32_t get(const unsigned char *in, size_t i) {
   return v;
 }
 
-static inline void put(unsigned char *out, size_t i, uint32_t v) { memcpy(out + 4 * i, &v, sizeof v); }
+static inline void put(unsigned char *out, size_t i, uint32_t v) {
+  memcpy(out + 4 * i, &v, sizeof v);
+}
 
 // ---- what there is
 
@@ -118,7 +121,7 @@ static bool delta_promising(const unsigned char *in, size_t n, unsigned width) {
   struct span s = {INT_MAX, INT_MIN};
   if (n < 2) return false;
   for (size_t j = 0; j < PAIRS; j++) {
-    const size_t i = (size_t) ((uint64_t) j * (n - 1) / PAIRS);
+    const size_t i = sample_place(j, PAIRS, n - 1);
     const uint32_t a = get(in, i), b = get(in, i + 1);
     if (a != NA && b != NA) span_add(&s, b - a);
   }
@@ -147,28 +150,33 @@ static void encode_range(const unsigned char *in, size_t n, struct span s, bool 
   result->filter = na ? FILTER_RANGE_NA : FILTER_RANGE;
 }
 
-// Differences of neighbours, all but the first; NA is passed over, and its place gets any of them.
-static struct span differences(const unsigned char *in, size_t n, bool na, size_t first,
-                               uint32_t *delta) {
+// Differences of neighbours, all but the first.
+static struct span differences(const unsigned char *in, size_t n, uint32_t *delta) {
   struct lanes l = NO_LANES;
-  size_t i = first + 1;
-  if (!na)
-    for (; i + 4 <= n; i += 4) {
-      const four d = (four) ((four_unsigned) get_four(in, i) - (four_unsigned) get_four(in, i - 1));
-      lanes_lower(&l, d);
-      lanes_raise(&l, d);
-      memcpy(delta + i, &d, sizeof d);
-    }
+  size_t i = 1;
+  for (; i + 4 <= n; i += 4) {
+    const four d = (four) ((four_unsigned) get_four(in, i) - (four_unsigned) get_four(in, i - 1));
+    lanes_lower(&l, d);
+    lanes_raise(&l, d);
+    memcpy(delta + i, &d, sizeof d);
+  }
   struct span s = span_of(&l);
+  for (; i < n; i++) span_add(&s, delta[i] = get(in, i) - get(in, i - 1));
+  return s;
+}
+
+// The same of all but NA, whose places get any difference that there is. No branch on NA.
+static struct span differences_na(const unsigned char *in, size_t n, size_t first,
+                                  uint32_t *delta) {
+  struct span s = {INT_MAX, INT_MIN};
+  size_t i = first + 1;
   while (i < n && get(in, i) == NA) i++;
   uint32_t last = get(in, first), d = i < n ? get(in, i) - last : 0;
-  if (!na) last = get(in, i - 1);
   for (; i < n; i++) {
     const uint32_t v = get(in, i);
     d = v == NA ? d : v - last;
     last = v == NA ? last : v;
-    delta[i] = d;
-    span_add(&s, d);
+    span_add(&s, delta[i] = d);
   }
   return s;
 }
@@ -178,7 +186,7 @@ static bool encode_delta(const unsigned char *in, size_t n, bool na, uint64_t bi
                          unsigned char *out, uint32_t *delta, struct packed *result) {
   size_t first = 0;
   while (get(in, first) == NA) first++;
-  const struct span s = differences(in, n, na, first, delta);
+  const struct span s = na ? differences_na(in, n, first, delta) : differences(in, n, delta);
   const uint32_t least = (uint32_t) s.lo, base = least - na;
   const uint64_t max = (uint64_t) span_width(s) + na;
   if (s.lo > s.hi || max > UINT32_MAX || codes_dense_bits(n, max) >= bits) return false;

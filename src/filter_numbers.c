@@ -1,3 +1,38 @@
+// The layouts. Elements are host order, as they are in the stream; all else is little-endian.
+// `codes` is a section of codes.h, in the coding that the block's filter parameter names; it goes
+// to the end of the block and must fill it exactly. Integer arithmetic is modulo 2^32 or 2^64.
+//
+// 1 CONSTANT: the element; all are the same. Parameter 0.
+//
+// 2 RANGE, 3 RANGE_NA (32-bit): u32 base, codes.
+//   An element is base + code; with RANGE_NA code 0 is NA, INT_MIN.
+//
+// 4 DELTA, 5 DELTA_NA (32-bit): u32 start, u32 base, codes.
+//   An element is the one before, at first start, + base + code. With DELTA_NA code 0 is NA, and
+//   the next element goes on from the one before it.
+//
+// 6 DICTIONARY: u16 number of values - 1, the values (elements, host order), codes.
+//   An element is the value at its code.
+//
+// 7 SHUFFLE (of 8-byte elements by this encoder): plane b, from 0, is byte b of each element,
+//   counted from the lowest. Parameter 0.
+//
+// 8 SCALED, 9 SCALED_DELTA (doubles):
+//     u8 op           0 multiply, 1 divide, 2 bits
+//     u8 shift        op 2: 0 to 63; else 0
+//     u16 s           number of specials, at most 7
+//     u32 p           number of patches
+//     f64 factor      op 0 and 1, else 0
+//     u64 base
+//     u64 start       SCALED_DELTA alone
+//     u64 specials[s]
+//     u32 place[p], u64 value[p]
+//     codes
+//   Code c < s is the double whose bits are specials[c]. Any other is the integer m = base + c, or
+//   with SCALED_DELTA the integer before (at first start; specials make none) + base + c. For op 0
+//   and 1 it is, as a signed number, within -2^51 to 2^51, and the double is m * factor or
+//   m / factor, rounded once to nearest even. For op 2 it is the double whose bits, turned left by
+//   one (so that the sign is the lowest), are m << shift. Last, value[j] are the bits at place[j].
 #include "filter_numbers.h"
 
 #include <stdbool.h>
@@ -66,21 +101,18 @@ enum status numbers_decode(uint8_t filter, uint8_t param, enum number_type type,
   (void) scratch;
   if (type == NUMBER_U8) return ERR_VERSION;
   switch (filter) {
-    case FILTER_CONSTANT:
-      return param ? ERR_VERSION : decode_constant(in, len, count, size, out);
-    case FILTER_SHUFFLE:
-      return param ? ERR_VERSION : decode_shuffle(in, len, count, size, out);
-    case FILTER_DICTIONARY:
-      return dictionary_decode(param, in, len, count, size, out);
-    case FILTER_RANGE:
-    case FILTER_RANGE_NA:
-    case FILTER_DELTA:
-    case FILTER_DELTA_NA:
-      return type == NUMBER_I32 ? integers_decode(filter, param, in, len, count, out) : ERR_VERSION;
-    case FILTER_SCALED:
-    case FILTER_SCALED_DELTA:
-      if (type != NUMBER_F64) return ERR_VERSION;
-      return doubles_decode(filter == FILTER_SCALED_DELTA, param, in, len, count, out);
+  case FILTER_CONSTANT: return param ? ERR_VERSION : decode_constant(in, len, count, size, out);
+  case FILTER_SHUFFLE: return param ? ERR_VERSION : decode_shuffle(in, len, count, size, out);
+  case FILTER_DICTIONARY: return dictionary_decode(param, in, len, count, size, out);
+  case FILTER_RANGE:
+  case FILTER_RANGE_NA:
+  case FILTER_DELTA:
+  case FILTER_DELTA_NA:
+    return type == NUMBER_I32 ? integers_decode(filter, param, in, len, count, out) : ERR_VERSION;
+  case FILTER_SCALED:
+  case FILTER_SCALED_DELTA:
+    if (type != NUMBER_F64) return ERR_VERSION;
+    return doubles_decode(filter == FILTER_SCALED_DELTA, param, in, len, count, out);
   }
   return ERR_VERSION;
 }

@@ -23,6 +23,10 @@ enum {
 
 enum block_kind { BLOCK_BYTES = 1, BLOCK_NUMBERS = 2, BLOCK_STRINGS = 3, BLOCK_INDEX = 4, BLOCK_END = 5 };
 
+// In a block header's codec: the payload is the u32 length of a compressed head, the head, and the
+// rest of the packed bytes as they are.
+enum { CODEC_HEAD_ONLY = 0x80 };
+
 struct file_header {
   bool big_endian;         // byte order of the stream in the blocks
   uint8_t stream_version;  // R's serialization format, 2 or 3

@@ -60,7 +60,8 @@ static inline void store(unsigned char *p, __m128i v) { _mm_storeu_si128((__m128
 #define PUT_ROW4(i) store(out + 16 * i, _mm_add_epi32(v[i], bias));
 #define PUT_ROW8(i) store(out + 16 * i, _mm_add_epi64(v[i], bias));
 #define GET_PLANE(i) v[i] = i < planes ? load(in + i * stride) : _mm_setzero_si128();
-#define PUT_PLANE(i) if (i < planes) store(out + i * stride, v[i]);
+#define PUT_PLANE(i)                                                                               \
+  if (i < planes) store(out + i * stride, v[i]);
 
 ALWAYS_INLINE split_square4(const unsigned char *in, unsigned planes, __m128i bias,
                             unsigned char *out, size_t stride) {
@@ -100,11 +101,9 @@ static size_t split_squares(const unsigned char *in, size_t n, size_t size, unsi
   const __m128i bias8 = _mm_set1_epi64x((long long) bias);
   size_t i = 0;
   if (size == 4)
-    for (; i + SQUARE <= n; i += SQUARE)
-      split_square4(in + 4 * i, planes, bias4, out + i, stride);
+    for (; i + SQUARE <= n; i += SQUARE) split_square4(in + 4 * i, planes, bias4, out + i, stride);
   else
-    for (; i + SQUARE <= n; i += SQUARE)
-      split_square8(in + 8 * i, planes, bias8, out + i, stride);
+    for (; i + SQUARE <= n; i += SQUARE) split_square8(in + 8 * i, planes, bias8, out + i, stride);
   return i;
 }
 

@@ -98,11 +98,16 @@ static void expect_vector(struct out_stream *o) {
   if (o->typed && writer_begin_numbers(o->writer, number_type_of(o->type))) throw_writer(o);
 }
 
-static void take_elements(struct out_stream *o, size_t len) {
+// A chunk of the vector's elements. False: it is something else, and still to be put.
+static bool take_elements(struct out_stream *o, const void *buf, size_t len) {
   const uint64_t n = o->left < CHUNK_ELEMENTS ? o->left : CHUNK_ELEMENTS;
-  o->left = len == n * element_size(o->type) ? o->left - n : 0;
-  if (o->left) return;
+  const bool as_expected = len == n * element_size(o->type);
+  if (as_expected) put(o, buf, len);
+  o->left = as_expected ? o->left - n : 0;
+  if (o->left) return true;
   o->expect = A_FLAGS_WORD;
+  if (o->typed && writer_begin_bytes(o->writer)) throw_writer(o);
+  return as_expected;
 }
 
 static void take_word(struct out_stream *o, uint32_t word) {
@@ -203,12 +208,7 @@ static void out_bytes(R_outpstream_t stream, void *buf, int length) {
   depth_check(o->subject);
   look_for_interrupt(&o->since_interrupt, len);
   if (o->expect >= A_STRING && take_string(o, buf, len)) return;
-  if (o->expect == ELEMENTS) {
-    put(o, buf, len);
-    take_elements(o, len);
-    if (!o->left && o->typed && writer_begin_bytes(o->writer)) throw_writer(o);
-    return;
-  }
+  if (o->expect == ELEMENTS && take_elements(o, buf, len)) return;
   put(o, buf, len);
   uint32_t word;
   if (len != 4) {

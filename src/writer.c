@@ -105,13 +105,20 @@ static enum status flush(struct writer *w) {
   } else if (w->at) {
     j->in.raw = j->raw.p;
     j->in.raw_len = (size_t) (w->at - j->raw.p);
+    // Only whole numbers are numbers.
+    if (j->in.raw_len % number_size(j->in.type)) j->in.kind = BLOCK_BYTES;
   }
   return submit(w);
 }
 
-// Room for at least one more byte: in a new block, in this one made larger, or after this one.
+static size_t full_len(const struct writer *w) {
+  return w->kind == BLOCK_BYTES ? BYTES_BLOCK_LEN : BLOCK_LEN;
+}
+
+// Room for at least one more byte: in this block, made larger, or in a new one.
 static enum status make_room(struct writer *w) {
-  if (w->slot && w->at == w->end && job_of(w)->raw.cap >= BLOCK_LEN && flush(w)) return w->err.code;
+  const size_t full = full_len(w);
+  if (w->slot && (size_t) (w->at - job_of(w)->raw.p) >= full && flush(w)) return w->err.code;
   if (!w->slot) {
     const enum status st = claim(w);
     if (st) return st;
@@ -120,7 +127,7 @@ static enum status make_room(struct writer *w) {
   struct write_job *j = job_of(w);
   const size_t used = (size_t) (w->at - j->raw.p);
   size_t cap = j->raw.cap > used ? j->raw.cap : j->raw.cap ? 4 * j->raw.cap : RAW_FIRST;
-  if (cap > BLOCK_LEN) cap = BLOCK_LEN;
+  if (cap > full) cap = full;
   if (!buffer_extend(&j->raw, cap)) return no_memory(w);
   w->at = j->raw.p + used;
   w->end = j->raw.p + cap;

@@ -1,0 +1,16 @@
+// sample.h - where to look in an array when not everywhere.
+#ifndef RIFFLE_SAMPLE_H
+#define RIFFLE_SAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The place of sample j of `samples` among n elements: spread over all, in ascending order, but at
+// no even distance, which would see one phase of whatever is regular.
+static inline size_t sample_place(size_t j, size_t samples, size_t n) {
+  const size_t from = (size_t) ((uint64_t) j * n / samples);
+  const size_t room = (size_t) ((uint64_t) (j + 1) * n / samples) - from;
+  return room ? from + (uint32_t) (j * 0x9E3779B1u) % room : from;
+}
+
+#endif
