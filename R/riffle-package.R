@@ -19,7 +19,8 @@
 #'   `riffle_error_version` \tab it needs a newer version of riffle \cr
 #'   `riffle_error_depth` \tab the object is nested too deeply \cr
 #'   `riffle_error_memory` \tab memory ran out \cr
-#'   `riffle_error_changed` \tab the object changed while it was serialized
+#'   `riffle_error_changed` \tab the object changed while it was serialized \cr
+#'   `riffle_error_internal` \tab a library refused what it should take: a bug
 #' }
 #' @keywords internal
 #' @useDynLib riffle, .registration = TRUE

@@ -27,9 +27,10 @@ const char *arg_path(SEXP file) {
 // A whole number from `low` to `high`, given as integer or double.
 static int whole_number(SEXP x, const char *name, const char *takes, double low, double high) {
   double v = NA_REAL;
-  if (XLENGTH(x) == 1 && !Rf_isObject(x)) {
-    if (TYPEOF(x) == INTSXP && INTEGER_ELT(x, 0) != NA_INTEGER) v = INTEGER_ELT(x, 0);
-    if (TYPEOF(x) == REALSXP) v = REAL_ELT(x, 0);
+  if (TYPEOF(x) == INTSXP && XLENGTH(x) == 1 && !Rf_isObject(x)) {
+    if (INTEGER_ELT(x, 0) != NA_INTEGER) v = INTEGER_ELT(x, 0);
+  } else if (TYPEOF(x) == REALSXP && XLENGTH(x) == 1 && !Rf_isObject(x)) {
+    v = REAL_ELT(x, 0);
   }
   if (!(v >= low && v <= high && v == floor(v))) throw_argument(name, takes, x);
   return (int) v;

@@ -146,9 +146,17 @@ static enum status contradicts_end(struct reader *r) {
   return fail(&r->err, ERR_CORRUPT, 0, "its blocks are not those that its end block tells of");
 }
 
+// Bytes of the file that have not been cut into blocks, as far as is known.
+static uint64_t bytes_left(const struct reader *r) {
+  const uint64_t unread = r->source->can_seek && !r->source->bytes ? r->source->len - r->source->at : 0;
+  return unread + r->piece->len - r->piece_at;
+}
+
 static enum status see_end(struct reader *r) {
   const enum status st = need(r, END_BLOCK_LEN);
   if (st) return st;
+  if (bytes_left(r) != END_BLOCK_LEN)
+    return fail(&r->err, ERR_CORRUPT, 0, "bytes were added behind its end");
   struct end_record end;
   if (end_block_decode(r->piece->bytes + r->piece_at, &end, &r->err)) return r->err.code;
   if (end.n_blocks != r->n_blocks || end.stream_len != r->stream_len ||

@@ -1,0 +1,4 @@
+library(testthat)
+library(riffle)
+
+test_check("riffle")
