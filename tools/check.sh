@@ -45,4 +45,5 @@ fi
 
 if Rscript --vanilla tools/check-log.R "$dir/riffle.Rcheck/00check.log"; then exit 0; fi
 tail -n 80 "$dir/check.log"
+[ ! -e "$dir/riffle.Rcheck/tests/testthat.Rout.fail" ] || tail -n 80 "$dir/riffle.Rcheck/tests/testthat.Rout.fail"
 exit 1

@@ -51,7 +51,7 @@ test_file <- function(file) {
   started <- proc.time()[["elapsed"]]
   status <- suppressWarnings(system2(
     rscript, c("--vanilla", "tools/test-file.R", shQuote(name), shQuote(result)),
-    stdout = log, stderr = log, timeout = 1200
+    stdout = log, stderr = log, timeout = 1800
   ))
   seconds <- proc.time()[["elapsed"]] - started
   n <- if (file.exists(result)) scan(result, quiet = TRUE)
