@@ -5,7 +5,7 @@
 #   make install      into R's own library
 #   make check        R CMD check --as-cran
 #   make sanitize     R and riffle under ASan and UBSan, valgrind, TSan
-#   make fuzz         each fuzz target for FUZZ_SECONDS (600)
+#   make fuzz         each fuzz target, and random R objects, for FUZZ_SECONDS (600)
 #   make bench        inst/bench/compare.R, with ARGS
 #   make document     NAMESPACE and man/ from the roxygen comments
 
@@ -43,6 +43,8 @@ sanitize:
 fuzz:
 	@sh tools/setup.sh build fuzz
 	@sh tests/core/fuzz.sh
+	@sh tools/install.sh plain
+	@$(WITH_LIB) Rscript --vanilla tests/fuzz/differential.R
 
 bench:
 	@sh tools/setup.sh build

@@ -12,6 +12,7 @@ SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook);
 SEXP ffi_marshall(SEXP object, SEXP version);
 SEXP ffi_unmarshall(SEXP input);
 SEXP ffi_calc_size(SEXP object, SEXP version);
+SEXP ffi_is_plain(SEXP object);
 SEXP ffi_option(SEXP parameter);
 SEXP ffi_threads_set(SEXP nthreads);
 SEXP ffi_live_calls(void);

@@ -1,6 +1,7 @@
 #include <R_ext/Rdynload.h>
 #include <R_ext/Visibility.h>
 
+#include "r_altrep.h"
 #include "r_calls.h"
 #include "r_depth.h"
 #include "r_ffi.h"
@@ -18,7 +19,8 @@ static const R_CallMethodDef entries[] = {
     ENTRY(ffi_save, 7),        ENTRY(ffi_serialize, 6),   ENTRY(ffi_read, 4),
     ENTRY(ffi_deserialize, 4), ENTRY(ffi_marshall, 2),    ENTRY(ffi_unmarshall, 1),
     ENTRY(ffi_calc_size, 2),   ENTRY(ffi_option, 1), ENTRY(ffi_threads_set, 1),
-    ENTRY(ffi_live_calls, 0),  ENTRY(ffi_check_option, 2), {NULL, NULL, 0}};
+    ENTRY(ffi_live_calls, 0),  ENTRY(ffi_check_option, 2),
+    ENTRY(ffi_is_plain, 1),    {NULL, NULL, 0}};
 
 void attribute_visible R_init_riffle(DllInfo *dll) {
   R_registerRoutines(dll, NULL, entries, NULL, NULL);
@@ -26,4 +28,5 @@ void attribute_visible R_init_riffle(DllInfo *dll) {
   R_forceSymbols(dll, TRUE);
   threads_init();
   depth_init();
+  altrep_init();
 }

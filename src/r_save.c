@@ -4,6 +4,7 @@
 #include "r_calls.h"
 #include "r_ffi.h"
 #include "r_stream.h"
+#include "r_walk.h"
 #include "writer.h"
 
 // ---- files and raw vectors in the file format ---------------------------------------------
@@ -25,11 +26,12 @@ static void open_sink(struct save_call *c) {
     throw_error(&c->err, &c->subject);
 }
 
-static void open_writer(struct save_call *c) {
+static void open_writer(struct save_call *c, bool plain) {
   const struct writer_opts opts = {
       .block = {.codec = c->opts.codec, .level = c->opts.level, .filter = c->opts.filter},
       .n_threads = c->opts.n_threads,
-      .stream_version = 3};
+      .stream_version = 3,
+      .plain = plain};
   if (writer_open(&c->writer, &c->sink, &opts)) throw_error(&c->writer.err, &c->subject);
 }
 
@@ -39,12 +41,25 @@ static void finish_writer(struct save_call *c) {
   if (st) throw_error(&c->writer.err, &c->subject);
 }
 
+// A refhook has to be asked about external pointers, which only R's serializer does. The builder
+// makes none, so the file is not marked as plain then.
+static void write_object(struct save_call *c) {
+  const enum walk_kind kind = walk_look(c->object, &c->subject);
+  open_writer(c, kind == WALK_PLAIN);
+  if (kind == WALK_PLAIN || (kind == WALK_POINTERS && c->opts.refhook == R_NilValue)) {
+    struct header h;
+    header_get(&h);
+    walk_save(c->object, &h, &c->writer, &c->subject);
+  } else {
+    stream_save(c->object, 3, c->opts.refhook, &c->writer, &c->subject);
+  }
+  finish_writer(c);
+}
+
 static SEXP save_body(void *data) {
   struct save_call *c = data;
   open_sink(c);
-  open_writer(c);
-  stream_save(c->object, 3, c->opts.refhook, &c->writer, &c->subject);
-  finish_writer(c);
+  write_object(c);
   writer_close(&c->writer);
   if (c->sink.commit(&c->sink, &c->err)) throw_error(&c->err, &c->subject);
   if (c->path) return R_NilValue;
@@ -84,21 +99,47 @@ SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP co
 
 // ---- the bare stream ----------------------------------------------------------------------
 
+static const struct subject bare = {.doing = "serialize", .thing = "the object"};
+
+// Version 2 has no ALTREP forms and is left to R's serializer.
+static double plain_size(SEXP object, int version, struct header *h) {
+  if (version != 3) return -1;
+  header_get(h);
+  return walk_size(object, h, &bare);
+}
+
 SEXP ffi_calc_size(SEXP object, SEXP version) {
-  return Rf_ScalarReal(stream_size(object, arg_stream_version(version)));
+  const int v = arg_stream_version(version);
+  struct header h;
+  const double len = plain_size(object, v, &h);
+  return Rf_ScalarReal(len >= 0 ? len : stream_size(object, v));
 }
 
 // Two passes, so that the vector is made once, in its size. An object whose stream is longer the
 // second time (its hooks or ALTREP methods changed it) is measured again.
-SEXP ffi_marshall(SEXP object, SEXP version) {
-  const int v = arg_stream_version(version);
+static SEXP marshall_any(SEXP object, int version) {
   for (int attempt = 0; attempt < 3; attempt++) {
-    const double len = stream_size(object, v);
+    const double len = stream_size(object, version);
     SEXP out = PROTECT(Rf_allocVector(RAWSXP, (R_xlen_t) len));
-    const bool fits = stream_to_memory(object, v, RAW(out), (size_t) len);
+    const bool fits = stream_to_memory(object, version, RAW(out), (size_t) len);
     UNPROTECT(1);
     if (fits) return out;
   }
-  const struct subject subject = {.doing = "serialize", .thing = "the object"};
-  throw_reason("riffle_error_changed", "it changes while it is being serialized", &subject);
+  throw_reason("riffle_error_changed", "it changes while it is being serialized", &bare);
+}
+
+SEXP ffi_marshall(SEXP object, SEXP version) {
+  const int v = arg_stream_version(version);
+  struct header h;
+  const double len = plain_size(object, v, &h);
+  if (len < 0) return marshall_any(object, v);
+  SEXP out = PROTECT(Rf_allocVector(RAWSXP, (R_xlen_t) len));
+  walk_to_memory(object, &h, RAW(out), (size_t) len, &bare);
+  UNPROTECT(1);
+  return out;
+}
+
+// For tests: whether the walker takes the object.
+SEXP ffi_is_plain(SEXP object) {
+  return Rf_ScalarLogical(walk_look(object, &bare) != WALK_FOREIGN);
 }

@@ -1,0 +1,551 @@
+#include "r_walk.h"
+
+#include <R.h>
+#include <R_ext/Altrep.h>
+#include <Rversion.h>
+#include <limits.h>
+#include <string.h>
+
+#include "r_altrep.h"
+#include "r_attrib.h"
+#include "r_chars.h"
+#include "r_depth.h"
+#include "r_prefetch.h"
+#include "r_refs.h"
+
+// One traversal, four uses. The functions marked INLINE take the mode as a constant and are
+// compiled once for each, so that none pays for another's output.
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+
+enum mode {
+  LOOK,    // is it plain?
+  COUNT,   // the same, and how long is the stream?
+  MEMORY,  // into memory of just that length
+  BLOCKS   // to a writer
+};
+
+enum {
+  INTERRUPT_STRIDE = 1 << 20,  // bytes between two looks for an interrupt
+  ITEM_COST = 1 << 4,          // what an item counts for beside its numbers and strings
+  STRINGS_STRIDE = 1 << 14,    // strings from one look to the next
+  PREFETCH = 12,               // so many strings ahead
+  AHEAD = 16,                  // so many elements of a list
+  PARTS = 8                    // of an element's own elements
+};
+
+// Words of the stream that stand for themselves. See R Internals, "Serialization Formats".
+enum {
+  WORD_SYMBOL = SYMSXP,
+  WORD_ATTRIBUTE = LISTSXP | 1 << 10,
+  WORD_ALTREP = 238,
+  WORD_BASE_ENV = 241,
+  WORD_EMPTY_ENV = 242,
+  WORD_BASE_NAMESPACE = 250,
+  WORD_MISSING = 251,
+  WORD_UNBOUND = 252,
+  WORD_GLOBAL_ENV = 253,
+  WORD_NIL = 254,
+  WORD_REF = 255,
+  REF_PACKED_MAX = (1 << 23) - 1
+};
+
+enum { FLAG_OBJECT = 1 << 8, FLAG_ATTRIBUTES = 1 << 9, FLAG_TAG = 1 << 10, FLAG_S4 = 1 << 16 };
+
+struct walk {
+  const struct subject *subject;
+  bool foreign;                // LOOK, COUNT: met something that is not plain
+  bool pointers;               // LOOK
+  uint64_t len;                // COUNT: of the stream so far
+  unsigned char *at, *end;     // MEMORY: what is left of it
+  struct writer *writer;       // BLOCKS
+  size_t since_interrupt;
+  struct refs refs;
+  struct chars_cache chars;
+};
+
+static void walk_open(struct walk *w, const struct subject *subject) {
+  w->subject = subject;
+  w->foreign = w->pointers = false;
+  w->len = 0;
+  w->at = w->end = NULL;
+  w->writer = NULL;
+  w->since_interrupt = 0;
+  w->chars.ready = false;
+  refs_open(&w->refs);
+}
+
+static void tick(struct walk *w, size_t cost) {
+  if ((w->since_interrupt += cost) < INTERRUPT_STRIDE) return;
+  w->since_interrupt = 0;
+  R_CheckUserInterrupt();
+}
+
+// ---- where the bytes go -------------------------------------------------------------------
+
+// What is walked cannot change under way; should it, no byte is written past the end.
+NORETURN static void throw_changed(const struct walk *w) {
+  throw_reason("riffle_error_changed", "it changes while it is being serialized", w->subject);
+}
+
+static void check_writer(const struct walk *w, enum status st) {
+  if (st != OK) throw_error(&w->writer->err, w->subject);
+}
+
+// Turns AGAIN into a look for an interrupt. False: done.
+static bool again(const struct walk *w, enum status st) {
+  if (st != AGAIN) {
+    check_writer(w, st);
+    return false;
+  }
+  R_CheckUserInterrupt();
+  return true;
+}
+
+static void put_blocks(struct walk *w, const void *p, size_t n) {
+  while (again(w, writer_put(w->writer, &p, &n))) {}
+}
+
+static inline void put_memory(struct walk *w, const void *p, size_t n) {
+  if (n > (size_t) (w->end - w->at)) throw_changed(w);
+  if (n) memcpy(w->at, p, n);
+  w->at += n;
+}
+
+INLINE void put(struct walk *w, const void *p, size_t n, enum mode mode) {
+  if (mode == COUNT) w->len += n;
+  if (mode == MEMORY) put_memory(w, p, n);
+  if (mode == BLOCKS) put_blocks(w, p, n);
+}
+
+INLINE void put_word(struct walk *w, uint32_t word, enum mode mode) { put(w, &word, 4, mode); }
+
+INLINE void put_string(struct walk *w, SEXP s, enum mode mode) {
+  const struct string_item item = chars_item(s);
+  put_word(w, item.flags, mode);
+  put(w, &item.len, 4, mode);
+  if (item.len > 0) put(w, item.chars, (size_t) item.len, mode);
+}
+
+// ---- numbers and strings to the writer ----------------------------------------------------
+
+static enum number_type number_type_of(SEXPTYPE type) {
+  return type == RAWSXP ? NUMBER_U8 : type == LGLSXP || type == INTSXP ? NUMBER_I32 : NUMBER_F64;
+}
+
+// A block at a time: one thread alone works inside the call, and would not hear an interrupt.
+static void lend(struct walk *w, const void *p, size_t len, enum number_type type) {
+  size_t left = len / number_size(type);
+  while (left) {
+    const size_t block = BLOCK_LEN / number_size(type);
+    size_t n = left < block ? left : block;
+    left -= n;
+    while (again(w, writer_lend(w->writer, type, &p, &n))) {}
+    tick(w, BLOCK_LEN);
+  }
+}
+
+// Adds a string that the batch does not know. False: it is too long for one.
+static bool add_string(struct walk *w, struct string_batch *b, SEXP s) {
+  const struct string_item item = chars_item(s);
+  if (item.len > BATCH_MAX_CHARS) return false;
+  if (string_batch_add(b, &w->writer->table, (uintptr_t) s, item)) return true;
+  const struct error e = {.code = ERR_NOMEM, .what = "filling a block", .block = NO_BLOCK};
+  throw_error(&e, w->subject);
+}
+
+// Returns how many of the n strings it took: until the batch is full or one is too long.
+static R_xlen_t fill_batch(struct walk *w, struct string_batch *b, const SEXP *p, R_xlen_t n) {
+  R_xlen_t i = 0;
+  for (; i < n && !string_batch_is_full(b); i++) {
+    const int64_t code = string_batch_find(b, &w->writer->table, (uintptr_t) p[i]);
+    if (code >= 0) {
+      string_batch_repeat(b, (uint32_t) code);
+      continue;
+    }
+    if (n - i > PREFETCH) prefetch(p[i + PREFETCH]);
+    if (!add_string(w, b, p[i])) break;
+  }
+  return i;
+}
+
+static void batch_strings(struct walk *w, const SEXP *p, R_xlen_t n) {
+  for (R_xlen_t i = 0; i < n;) {
+    struct string_batch *b;
+    while (again(w, writer_batch(w->writer, &b))) {}
+    const size_t before = b->stream_len;
+    i += fill_batch(w, b, p + i, n - i);
+    tick(w, b->stream_len - before);
+    if (i == n || string_batch_is_full(b)) continue;
+    check_writer(w, writer_begin_bytes(w->writer));
+    put_string(w, p[i++], BLOCKS);
+  }
+  check_writer(w, writer_begin_bytes(w->writer));
+}
+
+static void put_strings(struct walk *w, const SEXP *p, R_xlen_t n) {
+  for (R_xlen_t i = 0; i < n; i++) {
+    const struct chars_entry *e = chars_cache_get(&w->chars, p[i]);
+    if (e)
+      put_blocks(w, e->bytes, e->len);
+    else
+      put_string(w, p[i], BLOCKS);
+  }
+}
+
+// ---- numbers and strings to memory --------------------------------------------------------
+
+static void copy_numbers(struct walk *w, const unsigned char *p, size_t len) {
+  while (len) {
+    const size_t n = len < INTERRUPT_STRIDE ? len : INTERRUPT_STRIDE;
+    put_memory(w, p, n);
+    p += n;
+    len -= n;
+    tick(w, n);
+  }
+}
+
+static void copy_string(struct walk *w, SEXP s) {
+  const struct chars_entry *e = chars_cache_get(&w->chars, s);
+  if (e && w->end - w->at >= CHARS_CACHED) {
+    memcpy(w->at, e->bytes, CHARS_CACHED);  // a fixed length is faster; what is too much goes
+    w->at += e->len;
+    return;
+  }
+  put_string(w, s, MEMORY);
+}
+
+static void copy_strings(struct walk *w, const SEXP *p, R_xlen_t n) {
+  for (R_xlen_t i = 0; i < n; i++) {
+    if (n - i > PREFETCH) prefetch(p[i + PREFETCH]);
+    if (i % STRINGS_STRIDE == 0) tick(w, INTERRUPT_STRIDE / 4);
+    copy_string(w, p[i]);
+  }
+}
+
+// ---- numbers and strings in any mode ------------------------------------------------------
+
+static void count_strings(struct walk *w, const SEXP *p, R_xlen_t n) {
+  uint64_t len = 0;
+  for (R_xlen_t i = 0; i < n; i++) {
+    if (n - i > PREFETCH) prefetch(p[i + PREFETCH]);
+    if (i % STRINGS_STRIDE == 0) tick(w, INTERRUPT_STRIDE / 8);
+    len += chars_cache_len(&w->chars, p[i]);
+  }
+  w->len += len;
+}
+
+INLINE void strings(struct walk *w, SEXP x, R_xlen_t n, enum mode mode) {
+  if (mode == LOOK || n == 0) return;
+  if (!w->chars.ready) chars_cache_clear(&w->chars);
+  const SEXP *p = STRING_PTR_RO(x);
+  if (mode == COUNT) count_strings(w, p, n);
+  if (mode == MEMORY) copy_strings(w, p, n);
+  if (mode == BLOCKS && n >= STRINGS_MIN) batch_strings(w, p, n);
+  if (mode == BLOCKS && n < STRINGS_MIN) put_strings(w, p, n);
+}
+
+INLINE void numbers(struct walk *w, SEXP x, size_t len, enum mode mode) {
+  if (mode == COUNT) w->len += len;
+  if (mode == LOOK || mode == COUNT || len == 0) return;
+  const void *p = DATAPTR_RO(x);
+  if (mode == MEMORY) copy_numbers(w, p, len);
+  if (mode == BLOCKS && len >= NUMBERS_MIN_LEN) lend(w, p, len, number_type_of(TYPEOF(x)));
+  if (mode == BLOCKS && len < NUMBERS_MIN_LEN) put_blocks(w, p, len);
+}
+
+// ---- nearer -------------------------------------------------------------------------------
+
+// A list's elements are brought near in three steps, while those before them are walked: an
+// element's header, then what hangs on it, then what hangs on that.
+
+// What hangs on x, whose header is near already.
+static void prefetch_parts(SEXP x) {
+  attrib_prefetch(x);
+  if (TYPEOF(x) != VECSXP || ALTREP(x)) return;
+  const R_xlen_t n = XLENGTH(x);
+  const SEXP *p = DATAPTR_RO(x);
+  for (R_xlen_t i = 0; i < n && i < PARTS; i++) prefetch(p[i]);
+}
+
+// What hangs on the parts of x, which are near already.
+static void prefetch_parts_of_parts(SEXP x) {
+  attrib_prefetch_value(x);
+  if (TYPEOF(x) != VECSXP || ALTREP(x)) return;
+  const R_xlen_t n = XLENGTH(x);
+  const SEXP *p = DATAPTR_RO(x);
+  for (R_xlen_t i = 0; i < n && i < PARTS; i++) prefetch_parts(p[i]);
+}
+
+// ---- the traversal ------------------------------------------------------------------------
+
+static void look_item(struct walk *w, SEXP x);
+static void count_item(struct walk *w, SEXP x);
+static void memory_item(struct walk *w, SEXP x);
+static void blocks_item(struct walk *w, SEXP x);
+
+// A whole item, by the copy of any_item() for the mode.
+INLINE void item(struct walk *w, SEXP x, enum mode mode) {
+  switch (mode) {
+    case LOOK: look_item(w, x); return;
+    case COUNT: count_item(w, x); return;
+    case MEMORY: memory_item(w, x); return;
+    case BLOCKS: blocks_item(w, x); return;
+  }
+}
+
+// Only a look tells what is plain; later it cannot happen.
+INLINE void foreign(struct walk *w, enum mode mode) {
+  if (mode == MEMORY || mode == BLOCKS) throw_changed(w);
+  w->foreign = true;
+}
+
+INLINE uint32_t flags_of(SEXP x, uint32_t type, bool attributes) {
+  return type | (Rf_isObject(x) ? FLAG_OBJECT : 0) | (attributes ? FLAG_ATTRIBUTES : 0) |
+         (Rf_isS4(x) ? FLAG_S4 : 0);
+}
+
+// True: x has been written before, and this wrote its number. Else it has one now.
+INLINE bool reference(struct walk *w, SEXP x, enum mode mode) {
+  const uint32_t number = refs_find(&w->refs, x);
+  if (number == 0) {
+    refs_add(&w->refs, x);
+    return false;
+  }
+  if (number <= REF_PACKED_MAX) {
+    put_word(w, number << 8 | WORD_REF, mode);
+  } else {
+    put_word(w, WORD_REF, mode);
+    put_word(w, number, mode);
+  }
+  return true;
+}
+
+INLINE void symbol(struct walk *w, SEXP x, enum mode mode) {
+  if (mode == LOOK) return;
+  if (x == R_MissingArg || x == R_UnboundValue) {
+    put_word(w, x == R_MissingArg ? WORD_MISSING : WORD_UNBOUND, mode);
+    return;
+  }
+  if (reference(w, x, mode)) return;
+  put_word(w, WORD_SYMBOL, mode);
+  put_string(w, PRINTNAME(x), mode);
+}
+
+INLINE void attribute(struct walk *w, SEXP tag, SEXP value, enum mode mode) {
+  put_word(w, WORD_ATTRIBUTE, mode);
+  symbol(w, tag, mode);
+  item(w, value, mode);
+}
+
+static void look_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, LOOK); }
+static void count_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, COUNT); }
+static void memory_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, MEMORY); }
+static void blocks_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, BLOCKS); }
+
+INLINE void attributes(struct walk *w, SEXP x, enum mode mode) {
+  switch (mode) {
+    case LOOK: attrib_each(x, look_attribute, w); break;
+    case COUNT: attrib_each(x, count_attribute, w); break;
+    case MEMORY: attrib_each(x, memory_attribute, w); break;
+    case BLOCKS: attrib_each(x, blocks_attribute, w); break;
+  }
+  put_word(w, WORD_NIL, mode);
+}
+
+INLINE void environment(struct walk *w, SEXP x, enum mode mode) {
+  if (x == R_GlobalEnv)
+    put_word(w, WORD_GLOBAL_ENV, mode);
+  else if (x == R_BaseEnv)
+    put_word(w, WORD_BASE_ENV, mode);
+  else if (x == R_EmptyEnv)
+    put_word(w, WORD_EMPTY_ENV, mode);
+  else if (x == R_BaseNamespace)
+    put_word(w, WORD_BASE_NAMESPACE, mode);
+  else
+    foreign(w, mode);
+}
+
+// The level bits of a cell other than S4's: those of arguments and of frames, never of data.
+static bool has_levels(SEXP cell) {
+#if R_VERSION < R_Version(4, 5, 0)
+  return (LEVELS(cell) & ~(FLAG_S4 >> 12)) != 0;
+#else
+  (void) cell;
+  return false;
+#endif
+}
+
+INLINE void cell(struct walk *w, SEXP x, enum mode mode) {
+  const bool has_attributes = attrib_any(x);
+  const SEXP tag = TAG(x);
+  if (mode == LOOK || mode == COUNT) w->foreign |= has_levels(x);
+  put_word(w, flags_of(x, LISTSXP, has_attributes) | (tag != R_NilValue ? FLAG_TAG : 0), mode);
+  if (has_attributes) attributes(w, x, mode);
+  if (tag != R_NilValue) item(w, tag, mode);
+  item(w, CAR(x), mode);
+}
+
+// The cells one after the other, then what ends them: NULL, or the last CDR of a dotted pair.
+INLINE void pairlist(struct walk *w, SEXP x, enum mode mode) {
+  depth_check(w->subject);
+  for (; TYPEOF(x) == LISTSXP && !w->foreign; x = CDR(x)) {
+    tick(w, ITEM_COST);
+    cell(w, x, mode);
+  }
+  item(w, x, mode);
+}
+
+INLINE void list(struct walk *w, SEXP x, R_xlen_t n, enum mode mode) {
+  depth_check(w->subject);
+  if (n == 0) return;
+  const SEXP *p = DATAPTR_RO(x);
+  for (R_xlen_t i = 0; i < n && i < AHEAD; i++) prefetch(p[i]);
+  for (R_xlen_t i = 0; i < n && !w->foreign; i++) {
+    if (n - i > AHEAD) prefetch(p[i + AHEAD]);
+    if (n - i > AHEAD / 2) prefetch_parts(p[i + AHEAD / 2]);
+    if (n - i > AHEAD / 4) prefetch_parts_of_parts(p[i + AHEAD / 4]);
+    item(w, p[i], mode);
+  }
+}
+
+INLINE void pointer(struct walk *w, SEXP x, enum mode mode) {
+  w->pointers = true;
+  depth_check(w->subject);
+  if (reference(w, x, mode)) return;
+  const bool has_attributes = attrib_any(x);
+  put_word(w, flags_of(x, EXTPTRSXP, has_attributes), mode);
+  item(w, R_ExternalPtrProtected(x), mode);
+  item(w, R_ExternalPtrTag(x), mode);
+  if (has_attributes) attributes(w, x, mode);
+}
+
+INLINE void s4(struct walk *w, SEXP x, enum mode mode) {
+  const bool has_attributes = attrib_any(x);
+  depth_check(w->subject);
+  put_word(w, flags_of(x, S4SXP, has_attributes), mode);
+  if (has_attributes) attributes(w, x, mode);
+}
+
+INLINE void put_length(struct walk *w, R_xlen_t n, enum mode mode) {
+  if (n <= INT_MAX) {
+    put_word(w, (uint32_t) n, mode);
+    return;
+  }
+  put_word(w, UINT32_MAX, mode);
+  put_word(w, (uint32_t) ((uint64_t) n >> 32), mode);
+  put_word(w, (uint32_t) n, mode);
+}
+
+INLINE void vector(struct walk *w, SEXP x, SEXPTYPE type, enum mode mode) {
+  const bool has_attributes = attrib_any(x);
+  const R_xlen_t n = XLENGTH(x);
+  put_word(w, flags_of(x, type, has_attributes), mode);
+  put_length(w, n, mode);
+  switch (type) {
+    case STRSXP: strings(w, x, n, mode); break;
+    case VECSXP:
+    case EXPRSXP: list(w, x, n, mode); break;
+    case REALSXP: numbers(w, x, (size_t) n * 8, mode); break;
+    case CPLXSXP: numbers(w, x, (size_t) n * 16, mode); break;
+    case RAWSXP: numbers(w, x, (size_t) n, mode); break;
+    default: numbers(w, x, (size_t) n * 4, mode); break;  // integer, logical
+  }
+  if (has_attributes) attributes(w, x, mode);
+}
+
+// The class, the state and, unlike other items, always the attributes.
+INLINE void altrep(struct walk *w, SEXP x, enum altrep_form form, enum mode mode) {
+  const uint32_t type[3] = {INTSXP, 1, TYPEOF(x)};
+  depth_check(w->subject);
+  put_word(w, flags_of(x, WORD_ALTREP, false), mode);
+  put_word(w, LISTSXP, mode);
+  symbol(w, altrep_class(x), mode);
+  put_word(w, LISTSXP, mode);
+  symbol(w, altrep_package(x), mode);
+  put_word(w, LISTSXP, mode);
+  put(w, type, sizeof(type), mode);
+  put_word(w, WORD_NIL, mode);
+  if (form == ALTREP_WRAPPER) put_word(w, LISTSXP, mode);
+  item(w, R_altrep_data1(x), mode);
+  if (form == ALTREP_WRAPPER) item(w, R_altrep_data2(x), mode);
+  attributes(w, x, mode);
+}
+
+INLINE void any_item(struct walk *w, SEXP x, enum mode mode) {
+  if (w->foreign) return;
+  const SEXPTYPE type = TYPEOF(x);
+  const enum altrep_form form = ALTREP(x) ? altrep_form(x) : ALTREP_ORDINARY;
+  tick(w, ITEM_COST);
+  if (form == ALTREP_FOREIGN) {
+    foreign(w, mode);
+    return;
+  }
+  if (form != ALTREP_ORDINARY) {
+    altrep(w, x, form, mode);
+    return;
+  }
+  switch (type) {
+    case NILSXP: put_word(w, WORD_NIL, mode); break;
+    case SYMSXP: symbol(w, x, mode); break;
+    case ENVSXP: environment(w, x, mode); break;
+    case LISTSXP: pairlist(w, x, mode); break;
+    case EXTPTRSXP: pointer(w, x, mode); break;
+    case S4SXP: s4(w, x, mode); break;
+    case CHARSXP: put_string(w, x, mode); break;
+    case LGLSXP:
+    case INTSXP:
+    case REALSXP:
+    case CPLXSXP:
+    case STRSXP:
+    case VECSXP:
+    case EXPRSXP:
+    case RAWSXP: vector(w, x, type, mode); break;
+    default: foreign(w, mode); break;
+  }
+}
+
+static void look_item(struct walk *w, SEXP x) { any_item(w, x, LOOK); }
+static void count_item(struct walk *w, SEXP x) { any_item(w, x, COUNT); }
+static void memory_item(struct walk *w, SEXP x) { any_item(w, x, MEMORY); }
+static void blocks_item(struct walk *w, SEXP x) { any_item(w, x, BLOCKS); }
+
+// ---- what r_walk.h declares ---------------------------------------------------------------
+
+enum walk_kind walk_look(SEXP x, const struct subject *subject) {
+  struct walk w;
+  walk_open(&w, subject);
+  look_item(&w, x);
+  return w.foreign ? WALK_FOREIGN : w.pointers ? WALK_POINTERS : WALK_PLAIN;
+}
+
+double walk_size(SEXP x, const struct header *h, const struct subject *subject) {
+  struct walk w;
+  walk_open(&w, subject);
+  put(&w, h->bytes, h->len, COUNT);
+  count_item(&w, x);
+  return w.foreign ? -1 : (double) w.len;
+}
+
+void walk_to_memory(SEXP x, const struct header *h, unsigned char *out, size_t len,
+                    const struct subject *subject) {
+  struct walk w;
+  walk_open(&w, subject);
+  w.at = out;
+  w.end = out + len;
+  put(&w, h->bytes, h->len, MEMORY);
+  memory_item(&w, x);
+  if (w.at != w.end) throw_changed(&w);
+}
+
+void walk_save(SEXP x, const struct header *h, struct writer *writer,
+               const struct subject *subject) {
+  struct walk w;
+  walk_open(&w, subject);
+  w.writer = writer;
+  put(&w, h->bytes, h->len, BLOCKS);
+  blocks_item(&w, x);
+}

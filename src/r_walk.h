@@ -1,0 +1,48 @@
+// r_walk.h - plain data -> the stream that R's serializer would write, or only its length.
+//
+// Plain are NULL, vectors of every type, lists, pairlists, expression vectors of such, symbols,
+// S4 instances, the attributes of all these, the special environments (global, base, empty, base
+// namespace), the ALTREP classes of base R in their compact form, and external pointers. Not
+// plain, so left to R's serializer as a whole: other environments, closures, language, weak
+// references, ALTREP classes of packages, memory maps, and, in R < 4.5, pairlist cells with
+// level bits (since then no function tells them; data has none).
+//
+// The bytes are those of serialize(x, NULL, xdr = FALSE) but for the growable flag of a vector,
+// which is left out, as R does itself since 4.6. The object is not changed: wrapped vectors are
+// not copied, compact ones not expanded.
+//
+// Errors are raised as R conditions, so whoever owns anything runs these inside
+// R_ExecWithCleanup(). Lists nested so deep that R's C stack would run out are an error; how deep
+// that is depends on the stack: some 30,000 with the usual 8 MB. Pairlists may be of any length.
+#ifndef RIFFLE_R_WALK_H
+#define RIFFLE_R_WALK_H
+
+#include <Rinternals.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "r_error.h"
+#include "r_header.h"
+#include "writer.h"
+
+enum walk_kind {
+  WALK_FOREIGN,   // not plain
+  WALK_POINTERS,  // plain, with external pointers: a refhook would have to be asked about them
+  WALK_PLAIN
+};
+
+// A quick look ahead; does not touch the elements of vectors.
+enum walk_kind walk_look(SEXP x, const struct subject *subject);
+
+// The length of the stream, header included; negative if x is not plain.
+double walk_size(SEXP x, const struct header *h, const struct subject *subject);
+
+// Writes the stream, exactly len bytes, to `out`; len is walk_size()'s.
+void walk_to_memory(SEXP x, const struct header *h, unsigned char *out, size_t len,
+                    const struct subject *subject);
+
+// Hands the stream to the writer; x is not WALK_FOREIGN. Large vectors and the characters of
+// strings are lent: x must live unchanged until writer_finish().
+void walk_save(SEXP x, const struct header *h, struct writer *w, const struct subject *subject);
+
+#endif
