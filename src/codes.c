@@ -7,6 +7,7 @@
 #include "groups.h"
 #include "le.h"
 #include "planes.h"
+#include "sample.h"
 
 enum { CODING_GROUPS = 0x60, CODING_PLANES = 0x80, GROUPS_HEAD = 4 };
 
@@ -31,18 +32,40 @@ uint64_t codes_dense_bits(size_t n, uint64_t max) {
 
 // ---- what a codec would make of them
 
-// Bits a code, in 256ths, that the codec's entropy stage would leave of byte planes.
-static uint32_t sampled_entropy(const struct codes *c, unsigned planes) {
-  uint32_t counts[8][256];
-  memset(counts, 0, planes * sizeof *counts);
+// What a change costs where the codec skips what stays the same, in 256ths of a bit.
+enum { CHANGE = 22 * 256 };
+
+struct plane_counts {
+  uint32_t bytes[8][256];
+  uint32_t changes[8];  // from one code to the next
+};
+
+static size_t count_planes(const struct codes *c, unsigned planes, struct plane_counts *counts) {
   const size_t most = planes > 4 ? SAMPLE / 2 : SAMPLE, n = c->n < most ? c->n : most;
   const uint64_t step = ((uint64_t) c->n << 16) / n;
   for (uint64_t i = 0, at = 0; i < n; i++, at += step) {
-    uint64_t code = get_code(c, (size_t) (at >> 16));
-    for (unsigned b = 0; b < planes; b++, code >>= 8) counts[b][code & 255]++;
+    const size_t place = (size_t) (at >> 16);
+    uint64_t code = get_code(c, place), change = code ^ get_code(c, place ? place - 1 : 0);
+    for (unsigned b = 0; b < planes; b++, code >>= 8, change >>= 8) {
+      counts->bytes[b][code & 255]++;
+      counts->changes[b] += (change & 255) != 0;
+    }
   }
+  return n;
+}
+
+// Bits a code, in 256ths, that the codec would leave of byte planes without a look at repeats.
+static uint32_t sampled_entropy(const struct codes *c, unsigned planes) {
+  struct plane_counts counts;
+  memset(counts.bytes, 0, planes * sizeof *counts.bytes);
+  memset(counts.changes, 0, sizeof counts.changes);
+  const uint32_t n = (uint32_t) count_planes(c, planes, &counts);
   uint32_t sum = 0;
-  for (unsigned b = 0; b < planes; b++) sum += entropy_256(counts[b], (uint32_t) n);
+  for (unsigned b = 0; b < planes; b++) {
+    const uint32_t entropy = entropy_256(counts.bytes[b], n);
+    const uint32_t changes = (uint32_t) ((uint64_t) counts.changes[b] * CHANGE / n);
+    sum += changes < entropy ? changes : entropy;
+  }
   return sum;
 }
 
@@ -67,11 +90,93 @@ static uint32_t sampled_repeats(const struct codes *c, uint32_t entropy) {
   return (uint32_t) (hits * 256 / n);
 }
 
-bool codes_compressible(const struct codes *c, uint32_t dense) {
+uint32_t codes_cost(const struct codes *c) {
+  if (c->max == 0) return 0;
   const uint32_t entropy = sampled_entropy(c, (bit_width(c->max) + 7) / 8);
-  const uint32_t wanted = dense - dense * GAIN_WANTED / 256;
-  if (entropy < wanted) return true;
-  return entropy - entropy / 256 * sampled_repeats(c, entropy) < wanted;
+  return entropy - entropy / 256 * sampled_repeats(c, entropy);
+}
+
+// What bits a code cost in the end, in 256ths, and whether it is the codec that gets them there.
+static bool codec_pays(uint32_t cost, uint32_t dense) { return cost < dense - dense * GAIN_WANTED / 256; }
+
+static uint32_t dense_cost(const struct codes *c) {
+  return c->n ? (uint32_t) (codes_dense_bits(c->n, c->max) * 256 / c->n) : 0;
+}
+
+uint32_t codes_best(const struct codes *c, uint32_t cost) {
+  const uint32_t dense = dense_cost(c);
+  return codec_pays(cost, dense) ? cost : dense;
+}
+
+// ---- differences
+
+enum { PAIRS = 128, RUNS = 8, RUN = 256, MIDDLE = 128, FEWEST = 16 };
+
+static unsigned distance_width(uint64_t a, uint64_t b) { return bit_width(a < b ? b - a : a - b); }
+
+// Are neighbours nearer to each other than to elements elsewhere, by half a bit? The difference of
+// two strangers takes half a bit more than either, which is then won back.
+static bool neighbours_near(const struct codes *c, uint64_t skip) {
+  unsigned near = 0, far = 0;
+  for (size_t j = 0; j < PAIRS; j++) {
+    const size_t i = sample_place(j, PAIRS, c->n - 1), k = sample_place((j + 47) % PAIRS, PAIRS, c->n);
+    const uint64_t a = get_code(c, i), b = get_code(c, i + 1), other = get_code(c, k);
+    if (a == skip || b == skip || other == skip) continue;
+    near += distance_width(a, b), far += distance_width(a, other);
+  }
+  return near + PAIRS / 2 < far;
+}
+
+// The differences within a run, moved as codes_center() would. Returns their number; *far is raised
+// to the largest distance's width.
+static size_t run_differences(const struct codes *c, uint64_t skip, size_t from, size_t to,
+                              uint64_t *differences, unsigned *far) {
+  size_t k = 0;
+  uint64_t last = get_code(c, from);
+  for (size_t i = from + 1; i < to; i++) {
+    const uint64_t code = get_code(c, i);
+    if (code == skip) continue;
+    const unsigned width = distance_width(code, last);
+    differences[k++] = code - last + MIDDLE;
+    last = code;
+    *far = width > *far ? width : *far;
+  }
+  return k;
+}
+
+// The same of runs from all over.
+static size_t sample_differences(const struct codes *c, uint64_t skip, uint64_t *differences,
+                                 unsigned *far) {
+  *far = 0;
+  if (c->n <= RUNS * RUN) return run_differences(c, skip, 0, c->n, differences, far);
+  size_t k = 0;
+  for (size_t r = 0; r < RUNS; r++) {
+    const size_t from = sample_place(r, RUNS, c->n - RUN);
+    k += run_differences(c, skip, from, from + RUN, differences + k, far);
+  }
+  return k;
+}
+
+uint32_t codes_delta_cost(const struct codes *c, uint64_t skip) {
+  uint64_t differences[RUNS * RUN];
+  unsigned far;
+  if (c->n < 2 || c->max < FEWEST || !neighbours_near(c, skip)) return UINT32_MAX;
+  const size_t n = sample_differences(c, skip, differences, &far);
+  if (n == 0) return UINT32_MAX;
+  const unsigned planes = far < 56 ? far / 8 + 1 : 8;
+  return sampled_entropy(&(struct codes){differences, 8, n, 0, UINT64_MAX}, planes);
+}
+
+uint32_t codes_cost_beside(const struct codes *c, uint32_t delta_cost) {
+  const uint32_t dense = dense_cost(c);
+  return delta_cost < dense / 4 ? dense : codes_cost(c);
+}
+
+void codes_center(struct codes *c, uint32_t cost) {
+  const uint64_t zero = (0 - c->bias) & (UINT64_MAX >> (64 - 8 * c->size)), down = (MIDDLE - zero) & 255;
+  if (c->max < 256 || zero > c->max || !codec_pays(cost, dense_cost(c))) return;
+  if ((bit_width(c->max + down) + 7) / 8 > (bit_width(c->max) + 7) / 8) return;
+  c->bias -= down, c->max += down;
 }
 
 // ---- writing
@@ -124,9 +229,9 @@ static void encode_for_codec(const struct codes *c, unsigned char *out, struct p
   planes_split(c->values, c->n, c->size, planes, c->bias, out, c->n);
 }
 
-void codes_encode(const struct codes *c, unsigned char *out, struct packed *result) {
-  const uint32_t dense = (uint32_t) (codes_dense_bits(c->n, c->max) * 256 / (c->n ? c->n : 1));
-  if (dense && codes_compressible(c, dense))
+void codes_encode(const struct codes *c, uint32_t cost, unsigned char *out,
+                  struct packed *result) {
+  if (codec_pays(cost, dense_cost(c)))
     encode_for_codec(c, out, result);
   else
     encode_dense(c, out, result);

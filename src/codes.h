@@ -34,12 +34,26 @@ static inline size_t codes_bound(size_t n, size_t size) { return n * size + 16; 
 // Bits that the codes take where no codec follows: what a filter compares before it decides.
 uint64_t codes_dense_bits(size_t n, uint64_t max);
 
-// Would a codec leave clearly less than `dense` 256ths of a bit of each code? By a sample.
-bool codes_compressible(const struct codes *c, uint32_t dense);
+// 256ths of a bit that a codec would leave of each code, by a sample.
+uint32_t codes_cost(const struct codes *c);
 
-// Chooses the coding by a sample of the codes and writes them. Sets param, hint, and len to the
-// bytes written to `out`; leaves the filter alone.
-void codes_encode(const struct codes *c, unsigned char *out, struct packed *result);
+// The better of this and of what a code takes without a codec, which `cost` must beat clearly.
+uint32_t codes_best(const struct codes *c, uint32_t cost);
+
+// codes_cost() of the differences of neighbours, but for codes that are `skip`; UINT32_MAX if
+// neighbours are no nearer than others, or codes so small that it makes no difference.
+uint32_t codes_delta_cost(const struct codes *c, uint64_t skip);
+
+// codes_cost(), or a higher one with less work where differences are so cheap that none matters.
+uint32_t codes_cost_beside(const struct codes *c, uint32_t delta_cost);
+
+// For codes that are differences: moves bias down to where those about zero share their upper
+// bytes, if the codes are for the codec.
+void codes_center(struct codes *c, uint32_t cost);
+
+// Chooses the coding by codes_cost() and writes the codes. Sets param, hint, and len to the bytes
+// written to `out`; leaves the filter alone.
+void codes_encode(const struct codes *c, uint32_t cost, unsigned char *out, struct packed *result);
 
 // Reads codes from the first on, in pieces.
 struct code_reader {

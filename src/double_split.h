@@ -13,13 +13,16 @@
 // The most that split_encode() writes; its scratch is n uint64_t.
 size_t split_bound(size_t n);
 
-// By a sample, 256ths of a bit that a double takes once the codec has packed the codes.
+// By a sample, 256ths of a bit that a double takes once the codec has packed the codes; UINT32_MAX
+// if there are too many signs and exponents for a byte.
 uint32_t split_cost(const unsigned char *in, size_t n);
 
-// False, and nothing in *result, if there are too many signs and exponents for a byte.
+// False, and nothing in *result, if there are too many.
 bool split_encode(const unsigned char *in, size_t n, unsigned char *out, uint64_t *scratch,
                   struct packed *result);
 
-enum status split_decode(const unsigned char *in, size_t len, size_t n, unsigned char *out);
+// `width` is the block's parameter.
+enum status split_decode(uint8_t width, const unsigned char *in, size_t len, size_t n,
+                         unsigned char *out);
 
 #endif

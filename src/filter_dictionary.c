@@ -8,20 +8,36 @@
 #include "le.h"
 #include "sample.h"
 
-enum { MAX_VALUES = 4096, SLOT_BITS = 14, SLOTS = 1 << SLOT_BITS, HEAD = 2 };
+enum { MAX_VALUES = 65535, HEAD = 2 };
 enum { SAMPLE = 128, SAMPLE_SLOT_BITS = 9 };
 
+// What a block is taken apart into, all in the scratch.
 struct dictionary {
-  uint64_t values[MAX_VALUES];
-  uint16_t slots[SLOTS];  // index of a value + 1, 0: empty
-  uint32_t codes[];
+  uint64_t *values;
+  uint32_t *codes;
+  uint16_t *slots;  // index of a value + 1, 0: empty
+  unsigned slot_bits;
 };
 
+static size_t at_most(size_t n, size_t max) { return n < max ? n : max; }
+
 size_t dictionary_bound(size_t n, size_t size) {
-  return HEAD + MAX_VALUES * size + codes_bound(n, sizeof(uint32_t));
+  return HEAD + at_most(n, MAX_VALUES) * size + codes_bound(n, sizeof(uint32_t));
 }
 
-size_t dictionary_scratch(size_t n) { return sizeof(struct dictionary) + n * sizeof(uint32_t); }
+size_t dictionary_scratch(size_t n) {
+  const size_t values = at_most(n, MAX_VALUES);
+  return values * sizeof(uint64_t) + n * sizeof(uint32_t) + 4 * values * sizeof(uint16_t);
+}
+
+// At least half of the slots stay empty.
+static struct dictionary open_dictionary(void *scratch, size_t n, size_t max) {
+  struct dictionary d = {.values = scratch, .slot_bits = bit_width(2 * max - 1)};
+  d.codes = (uint32_t *) (d.values + at_most(n, MAX_VALUES));
+  d.slots = (uint16_t *) (d.codes + n);
+  memset(d.slots, 0, sizeof *d.slots << d.slot_bits);
+  return d;
+}
 
 static inline uint64_t get_bits(const unsigned char *p, size_t size) {
   uint64_t wide;
@@ -35,11 +51,11 @@ static inline size_t hash_bits(uint64_t v, unsigned bits) {
   return (size_t) ((v * 0x9E3779B97F4A7C15) >> (64 - bits));
 }
 
-bool dictionary_promising(const unsigned char *in, size_t n, size_t size, unsigned width) {
+unsigned dictionary_kinds(const unsigned char *in, size_t n, size_t size) {
   uint64_t seen[1 << SAMPLE_SLOT_BITS];
   bool used[1 << SAMPLE_SLOT_BITS] = {0};
   unsigned kinds = 0;
-  if (n < SAMPLE) return false;
+  if (n < SAMPLE) return SAMPLE;
   for (size_t j = 0; j < SAMPLE; j++) {
     const uint64_t v = get_bits(in + sample_place(j, SAMPLE, n) * size, size);
     size_t h = hash_bits(v, SAMPLE_SLOT_BITS);
@@ -48,53 +64,66 @@ bool dictionary_promising(const unsigned char *in, size_t n, size_t size, unsign
     used[h] = true;
     seen[h] = v;
   }
+  return kinds;
+}
+
+bool dictionary_narrower(unsigned kinds, unsigned width) {
   // The more of a sample is new, the more there must be that it did not meet. One bit less is not
   // worth the look at every value.
   const unsigned unseen = kinds > SAMPLE / 2 ? 2 : kinds > SAMPLE / 4;
   return kinds < SAMPLE - SAMPLE / 16 && bit_width(kinds - 1) + unseen + 1 < width;
 }
 
+bool dictionary_of_bytes(unsigned kinds) { return kinds < SAMPLE / 8 * 5; }
+
 // Fills in codes; returns the number of values, or 0 if there are more than `max`.
 static inline __attribute__((always_inline)) size_t
-find_values(struct dictionary *d, const unsigned char *in, size_t n, size_t size, size_t max) {
+find_values(const struct dictionary *d, const unsigned char *in, size_t n, size_t size,
+            size_t max) {
+  const unsigned slot_bits = d->slot_bits;
+  const size_t mask = ((size_t) 1 << slot_bits) - 1;
+  uint64_t *const values = d->values;
+  uint32_t *const codes = d->codes;
+  uint16_t *const slots = d->slots;
   size_t n_values = 0;
   for (size_t i = 0; i < n; i++) {
     const uint64_t v = get_bits(in + i * size, size);
-    size_t h = hash_bits(v, SLOT_BITS);
-    while (d->slots[h] != 0 && d->values[d->slots[h] - 1] != v) h = (h + 1) % SLOTS;
-    if (d->slots[h] == 0) {
+    size_t h = hash_bits(v, slot_bits);
+    while (slots[h] != 0 && values[slots[h] - 1] != v) h = (h + 1) & mask;
+    if (slots[h] == 0) {
       if (n_values == max) return 0;
-      d->values[n_values++] = v;
-      d->slots[h] = (uint16_t) n_values;
+      values[n_values++] = v;
+      slots[h] = (uint16_t) n_values;
     }
-    d->codes[i] = d->slots[h] - 1u;
+    codes[i] = slots[h] - 1u;
   }
   return n_values;
 }
 
-// More values than this take `bits` in the dictionary or in their codes alone.
-static size_t most_values(size_t n, size_t size, uint64_t bits) {
-  const uint64_t values = bits / (8 * size), width = bits / n;
-  const size_t most = width < 12 ? (size_t) 1 << width : MAX_VALUES;
-  return values < most ? (size_t) values : most;
-}
-
-bool dictionary_encode(const unsigned char *in, size_t n, size_t size, uint64_t bits,
-                       unsigned char *out, void *scratch, struct packed *result) {
-  struct dictionary *d = scratch;
-  const size_t max = most_values(n, size, bits);
-  memset(d->slots, 0, sizeof d->slots);
-  const size_t n_values = size == 8 ? find_values(d, in, n, 8, max) : find_values(d, in, n, 4, max);
-  if (n_values == 0 || codes_dense_bits(n, n_values - 1) + n_values * size * 8 >= bits)
-    return false;
+static size_t put_values(const uint64_t *values, size_t n_values, size_t size,
+                         unsigned char *out) {
   le_store16(out, (uint16_t) (n_values - 1));
   for (size_t i = 0; i < n_values; i++) {
-    const uint32_t narrow = (uint32_t) d->values[i];
-    memcpy(out + HEAD + i * size, size == 8 ? (void *) &d->values[i] : (void *) &narrow, size);
+    const uint32_t narrow = (uint32_t) values[i];
+    memcpy(out + HEAD + i * size, size == 8 ? (const void *) &values[i] : (const void *) &narrow,
+           size);
   }
-  const size_t head = HEAD + n_values * size;
-  const struct codes codes = {d->codes, sizeof *d->codes, n, 0, n_values - 1};
-  codes_encode(&codes, out + head, result);
+  return HEAD + n_values * size;
+}
+
+bool dictionary_encode(const unsigned char *in, size_t n, size_t size, size_t max, uint64_t cost,
+                       unsigned char *out, void *scratch, struct packed *result) {
+  max = at_most(at_most(max, MAX_VALUES), (size_t) (cost * n / (8 * 256 * size)));
+  if (max == 0) return false;
+  const struct dictionary d = open_dictionary(scratch, n, max);
+  const size_t n_values =
+      size == 8 ? find_values(&d, in, n, 8, max) : find_values(&d, in, n, 4, max);
+  if (n_values == 0) return false;
+  const struct codes codes = {d.codes, sizeof *d.codes, n, 0, n_values - 1};
+  const uint32_t codes_only = codes_cost(&codes);
+  if (codes_best(&codes, codes_only) + n_values * size * 8 * 256 / n >= cost) return false;
+  const size_t head = put_values(d.values, n_values, size, out);
+  codes_encode(&codes, codes_only, out + head, result);
   result->filter = FILTER_DICTIONARY;
   result->len += head;
   return true;

@@ -1,5 +1,4 @@
 // filter_dictionary.h - FILTER_DICTIONARY: few distinct values of 4 or 8 bytes, told by their bits.
-// bits.
 #ifndef RIFFLE_FILTER_DICTIONARY_H
 #define RIFFLE_FILTER_DICTIONARY_H
 
@@ -12,11 +11,20 @@
 size_t dictionary_bound(size_t n, size_t size);
 size_t dictionary_scratch(size_t n);
 
-// Does a sample suggest a dictionary whose codes are clearly narrower than `width` bits?
-bool dictionary_promising(const unsigned char *in, size_t n, size_t size, unsigned width);
+// How many values are distinct in a sample of 128; of fewer, 128.
+unsigned dictionary_kinds(const unsigned char *in, size_t n, size_t size);
 
-// False, and nothing in *result, if the block has too many values to take fewer than `bits`.
-bool dictionary_encode(const unsigned char *in, size_t n, size_t size, uint64_t bits,
+// Do so many kinds suggest a dictionary whose codes are clearly narrower than `width` bits?
+bool dictionary_narrower(unsigned kinds, unsigned width);
+
+// Do they suggest that codes may be bytes, or not far from it?
+bool dictionary_of_bytes(unsigned kinds);
+
+enum { DICTIONARY_SMALL = 4096, DICTIONARY_LARGE = 65535 };
+
+// False, and nothing in *result, if there are more than `max` values, or if it takes `cost` or more,
+// in 256ths of a bit an element.
+bool dictionary_encode(const unsigned char *in, size_t n, size_t size, size_t max, uint64_t cost,
                        unsigned char *out, void *scratch, struct packed *result);
 
 enum status dictionary_decode(uint8_t coding, const unsigned char *in, size_t len, size_t n,

@@ -3,10 +3,12 @@
 #include "bitpack.h"
 #include "codes.h"
 #include "double_fit.h"
+#include "double_split.h"
 #include "filter_dictionary.h"
 #include "filter_layout.h"
 #include "le.h"
 #include "planes.h"
+#include "repeats.h"
 #include "sample.h"
 
 #ifdef __SSE2__
@@ -17,6 +19,9 @@ enum { HEAD = 24, DELTA_HEAD = 32, MAX_SPECIALS = 7, PATCH = 12, GROUP = 32, PAI
 
 // More bits a double than this are not worth a filter: what byte planes take is 56 or so.
 enum { WIDEST = 60 };
+
+// In 256ths of a bit, what the codec must promise for all of a double.
+enum { GAIN_WANTED = 64 * 10 };
 
 // A block as integers. What is none has its place in `except`, and the last integer before it in m.
 struct integers {
@@ -33,8 +38,9 @@ struct integers {
 
 size_t doubles_bound(size_t n) {
   const size_t coded = DELTA_HEAD + 8 * MAX_SPECIALS + PATCH * (n / 16 + GROUP) + codes_bound(n, 8);
-  const size_t dictionary = dictionary_bound(n, 8);
-  return coded > dictionary ? coded : dictionary;
+  const size_t dictionary = dictionary_bound(n, 8), split = split_bound(n);
+  const size_t most = coded > dictionary ? coded : dictionary;
+  return most > split ? most : split;
 }
 
 size_t doubles_scratch(size_t n) {
@@ -211,18 +217,6 @@ static size_t put_exceptions(const unsigned char *in, struct integers *b, int64_
 
 // ---- writing
 
-static bool delta_promising(const struct integers *b, size_t n, unsigned width) {
-  int64_t lo = INT64_MAX, hi = INT64_MIN;
-  for (size_t j = 0; j < PAIRS; j++) {
-    const size_t i = sample_place(j, PAIRS, n - 1);
-    if (i < b->first) continue;
-    const int64_t d = b->m[i + 1] - b->m[i];
-    if (d < lo) lo = d;
-    if (d > hi) hi = d;
-  }
-  return lo <= hi && bit_width((uint64_t) hi - (uint64_t) lo) < width;
-}
-
 // The largest code, once specials have theirs.
 static uint64_t code_max(const struct integers *b) {
   return (uint64_t) b->hi - (uint64_t) b->lo + b->n_specials;
@@ -240,70 +234,140 @@ static void delta_span(const struct integers *b, size_t n, int64_t *lo, int64_t 
   *hi = most;
 }
 
-// Replaces integers by differences if these are narrower; *start is where they start from.
-static bool to_deltas(struct integers *b, size_t n, int64_t *start) {
+// What the integers' codes are and cost, in 256ths of a bit.
+struct plan {
+  struct codes codes;
+  uint32_t cost;
+  bool delta;
+  int64_t start;
+};
+
+static struct codes codes_of(const struct integers *b, size_t n) {
+  return (struct codes){b->m, sizeof *b->m, n, (uint64_t) b->lo - b->n_specials, code_max(b)};
+}
+
+// Replaces integers that cost `best` by differences, which cost `cost`, if that is less.
+static void to_deltas(struct integers *b, size_t n, uint32_t best, uint32_t cost, struct plan *p) {
   int64_t lo, hi;
-  const uint64_t max = code_max(b);
-  if (b->first + 1 >= n || !delta_promising(b, n, bit_width(max))) return false;
+  if (cost == UINT32_MAX || b->first + 1 >= n) return;
   delta_span(b, n, &lo, &hi);
-  const uint64_t delta_max = (uint64_t) hi - (uint64_t) lo + b->n_specials;
-  if (codes_dense_bits(n, delta_max) >= codes_dense_bits(n, max)) return false;
+  struct codes codes = p->codes;
+  codes.bias = (uint64_t) lo - b->n_specials;
+  codes.max = (uint64_t) hi - (uint64_t) lo + b->n_specials;
+  if (codes_best(&codes, cost) >= best) return;
   for (size_t i = n; --i > b->first;) b->m[i] -= b->m[i - 1];
-  *start = (int64_t) ((uint64_t) b->m[b->first] - (uint64_t) lo);
+  codes_center(&codes, cost);
+  *p = (struct plan){codes, cost, true, (int64_t) ((uint64_t) b->m[b->first] - (uint64_t) lo)};
   b->m[b->first] = lo;
-  b->lo = lo, b->hi = hi;
-  return true;
 }
 
-static uint64_t total_bits(const struct integers *b, size_t n) {
-  return codes_dense_bits(n, code_max(b)) + 8 * PATCH * b->n_patches;
+static struct plan make_plan(struct integers *b, size_t n) {
+  struct plan p = {.codes = codes_of(b, n)};
+  const uint32_t delta_cost = codes_delta_cost(&p.codes, UINT64_MAX);
+  p.cost = codes_cost_beside(&p.codes, delta_cost);
+  to_deltas(b, n, codes_best(&p.codes, p.cost), delta_cost, &p);
+  return p;
 }
 
-static void put_integers(const unsigned char *in, size_t n, const struct fit *f, struct integers *b,
-                         bool delta, int64_t start, unsigned char *out, struct packed *result) {
-  const int64_t base = (int64_t) ((uint64_t) b->lo - b->n_specials);
+static void put_integers(const unsigned char *in, const struct fit *f, struct integers *b,
+                         const struct plan *p, unsigned char *out, struct packed *result) {
   out[0] = f->op;
   out[1] = f->shift;
   le_store16(out + 2, (uint16_t) b->n_specials);
   le_store32(out + 4, (uint32_t) b->n_patches);
   le_store64(out + 8, double_bits(f->factor));
-  le_store64(out + 16, (uint64_t) base);
-  if (delta) le_store64(out + 24, (uint64_t) start);
-  size_t head = delta ? DELTA_HEAD : HEAD;
-  head += put_exceptions(in, b, base, out + head);
-  const struct codes codes = {b->m, sizeof *b->m, n, (uint64_t) base, code_max(b)};
-  codes_encode(&codes, out + head, result);
-  result->filter = delta ? FILTER_SCALED_DELTA : FILTER_SCALED;
+  le_store64(out + 16, p->codes.bias);
+  if (p->delta) le_store64(out + 24, (uint64_t) p->start);
+  size_t head = p->delta ? DELTA_HEAD : HEAD;
+  head += put_exceptions(in, b, (int64_t) p->codes.bias, out + head);
+  codes_encode(&p->codes, p->cost, out + head, result);
+  result->filter = p->delta ? FILTER_SCALED_DELTA : FILTER_SCALED;
   result->len += head;
 }
 
 // As whole doubles, in planes or, if a codec would make nothing of them, as they are.
-static void shuffle(const struct codes *raw, unsigned char *out, struct packed *result) {
-  if (!codes_compressible(raw, 64 * 256)) {
+static void shuffle(const unsigned char *in, size_t n, uint32_t cost, unsigned char *out,
+                    struct packed *result) {
+  if (cost >= 64 * 256 - GAIN_WANTED) {
     result->hint = PACKED_DENSE;
     return;
   }
-  planes_split(raw->values, raw->n, 8, 8, 0, out, raw->n);
+  planes_split(in, n, 8, 8, 0, out, n);
   *result = (struct packed){
-      .filter = FILTER_SHUFFLE, .hint = PACKED_COMPRESS, .len = 8 * raw->n};
+      .filter = FILTER_SHUFFLE, .hint = PACKED_COMPRESS, .len = 8 * n};
 }
 
-static bool encode_fit(const unsigned char *in, size_t n, const struct fit *f, unsigned char *out,
-                       void *scratch, struct packed *result) {
+// What 256ths of a bit a double takes without being an integer.
+struct costs {
+  uint32_t shuffled, split;
+};
+
+// Do a few pairs of neighbours suggest differences clearly narrower than the integers?
+static bool neighbours_near(const unsigned char *in, size_t n, const struct fit *f) {
+  unsigned width = 0;
+  for (size_t j = 0; j < PAIRS; j++) {
+    const size_t i = sample_place(j, PAIRS, n - 1);
+    int64_t a, b;
+    if (!fit_integer(f, double_bits(load_double(in + 8 * i)), &a)) continue;
+    if (!fit_integer(f, double_bits(load_double(in + 8 * i + 8)), &b)) continue;
+    const unsigned w = bit_width(a < b ? (uint64_t) b - (uint64_t) a : (uint64_t) a - (uint64_t) b);
+    width = w > width ? w : width;
+  }
+  return width + 4 < f->width;
+}
+
+static bool encode_fit(const unsigned char *in, size_t n, const struct fit *f,
+                       const struct costs *costs, unsigned char *out, void *scratch,
+                       struct packed *result) {
   struct integers b = {.m = scratch, .except = (uint32_t *) ((int64_t *) scratch + n)};
-  const struct codes raw = {in, 8, n, 0, UINT64_MAX};
-  int64_t start = 0;
+  if ((uint64_t) f->width * 256 > costs->split && !neighbours_near(in, n, f)) return false;
   if (!to_integers(in, n, f, &b) || bit_width((uint64_t) b.hi - (uint64_t) b.lo) > WIDEST)
     return false;
   sort_exceptions(in, &b);
   if (b.n_patches > n / 16) return false;
-  const bool delta = to_deltas(&b, n, &start);
-  const uint64_t bits = total_bits(&b, n);
-  if (bits >= (uint64_t) n * WIDEST) return false;
-  if (bits > (uint64_t) n * 32 && codes_compressible(&raw, (uint32_t) (bits * 256 / n)))
+  const struct plan plan = make_plan(&b, n);
+  const uint64_t cost = codes_best(&plan.codes, plan.cost) + PATCH * 8 * 256 * b.n_patches / n;
+  if (cost >= WIDEST * 256) return false;
+  if (codes_dense_bits(n, plan.codes.max) > (uint64_t) n * 32 &&
+      (costs->shuffled < cost + cost / 16 || costs->split < cost))
     return false;
-  put_integers(in, n, f, &b, delta, start, out, result);
+  put_integers(in, f, &b, &plan, out, result);
   return true;
+}
+
+// Few values, each a code; `cost` is what else a double would take.
+static bool encode_few(const unsigned char *in, size_t n, const struct fit *best, uint64_t cost,
+                       unsigned char *out, void *scratch, struct packed *result) {
+  const unsigned kinds = dictionary_kinds(in, n, 8), width = best ? best->width : WIDEST;
+  size_t max = 0;
+  if (dictionary_narrower(kinds, width))
+    max = DICTIONARY_SMALL;
+  else if (best && (width > 8 || best->misses) && dictionary_of_bytes(kinds) &&
+           !neighbours_near(in, n, best))
+    max = 256, cost = WIDEST * 256;
+  return dictionary_encode(in, n, 8, max, cost, out, scratch, result);
+}
+
+// Doubles that are no integers of any kind.
+static void encode_whole(const unsigned char *in, size_t n, const struct costs *costs,
+                         unsigned char *out, void *scratch, struct packed *result) {
+  if (costs->split < costs->shuffled + GAIN_WANTED && split_encode(in, n, out, scratch, result))
+    return;
+  shuffle(in, n, costs->shuffled, out, result);
+}
+
+// Repeats of doubles that are wide as integers too.
+static bool encode_repeats(const unsigned char *in, size_t n, const struct costs *costs,
+                           unsigned char *out, void *scratch, struct packed *result) {
+  const uint32_t cost = costs->split < costs->shuffled ? costs->split : costs->shuffled;
+  switch (repeats_of(in, n, 8)) {
+  case REPEATS_FEW: return false;
+  case REPEATS_IN_RUNS:
+  case REPEATS_IN_ROW: return true;
+  case REPEATS_LONG: shuffle(in, n, 0, out, result); return true;
+  case REPEATS_LOOSE: break;
+  }
+  return dictionary_encode(in, n, 8, DICTIONARY_LARGE, cost - cost / 16, out, scratch, result);
 }
 
 void doubles_encode(const unsigned char *in, size_t n, unsigned char *out, void *scratch,
@@ -311,12 +375,18 @@ void doubles_encode(const unsigned char *in, size_t n, unsigned char *out, void 
   struct fit fits[MAX_FITS];
   const size_t n_fits = fit_doubles(in, n, fits);
   const unsigned width = n_fits ? fits[0].width : WIDEST;
-  if (dictionary_promising(in, n, 8, width) &&
-      dictionary_encode(in, n, 8, (uint64_t) n * width / 16 * 15, out, scratch, result))
+  const struct codes raw = {in, 8, n, 0, UINT64_MAX};
+  struct costs costs = {UINT32_MAX, UINT32_MAX};
+  if (width > 32) costs = (struct costs){codes_cost(&raw), split_cost(in, n)};
+  const uint64_t cost = (uint64_t) width * 256 / 16 * 15;
+  if (encode_few(in, n, n_fits ? fits : NULL, costs.split < cost ? costs.split : cost, out, scratch,
+                 result))
     return;
+  if (width > 32 && encode_repeats(in, n, &costs, out, scratch, result)) return;
   for (size_t i = 0; i < n_fits; i++)
-    if (encode_fit(in, n, &fits[i], out, scratch, result)) return;
-  shuffle(&(struct codes){in, 8, n, 0, UINT64_MAX}, out, result);
+    if (encode_fit(in, n, &fits[i], &costs, out, scratch, result)) return;
+  if (width <= 32) costs = (struct costs){codes_cost(&raw), split_cost(in, n)};
+  encode_whole(in, n, &costs, out, scratch, result);
 }
 
 // ---- decoding

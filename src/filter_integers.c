@@ -9,11 +9,14 @@
 #include "filter_dictionary.h"
 #include "filter_layout.h"
 #include "le.h"
-#include "sample.h"
+#include "repeats.h"
 
 static const uint32_t NA = 0x80000000;
 
-enum { RANGE_HEAD = 4, DELTA_HEAD = 8, PAIRS = 64 };
+enum { RANGE_HEAD = 4, DELTA_HEAD = 8 };
+
+// A large dictionary takes time: codes of more bits than this are worth it.
+enum { WIDE = 20 };
 
 size_t integers_bound(size_t n) {
   const size_t coded = DELTA_HEAD + codes_bound(n, sizeof(uint32_t));
@@ -116,38 +119,23 @@ static struct span value_span(const unsigned char *in, size_t n, bool *na) {
   return s;
 }
 
-// Do a few pairs of neighbours suggest differences narrower than `width` bits?
-static bool delta_promising(const unsigned char *in, size_t n, unsigned width) {
-  struct span s = {INT_MAX, INT_MIN};
-  if (n < 2) return false;
-  for (size_t j = 0; j < PAIRS; j++) {
-    const size_t i = sample_place(j, PAIRS, n - 1);
-    const uint32_t a = get(in, i), b = get(in, i + 1);
-    if (a != NA && b != NA) span_add(&s, b - a);
-  }
-  return s.lo <= s.hi && bit_width(span_width(s)) < width;
-}
-
 // ---- values and differences, with a code of its own for NA
 
-static void put_codes(const void *values, size_t n, uint32_t bias, uint32_t max, size_t head,
-                      unsigned char *out, struct packed *result) {
-  const struct codes codes = {values, sizeof(uint32_t), n, bias, max};
-  codes_encode(&codes, out + head, result);
-  result->len += head;
+// The values as codes; if there is NA, in `copy`.
+static struct codes range_codes(const unsigned char *in, size_t n, struct span s, bool na,
+                                uint32_t *copy) {
+  const uint32_t base = (uint32_t) s.lo - na;
+  if (na) replace(in, in, n, NA, base, (unsigned char *) copy);
+  return (struct codes){na ? (const void *) copy : in, sizeof *copy, n, base,
+                        (uint64_t) span_width(s) + na};
 }
 
-static void encode_range(const unsigned char *in, size_t n, struct span s, bool na,
-                         unsigned char *out, uint32_t *scratch, struct packed *result) {
-  const uint32_t base = (uint32_t) s.lo - na;
-  const void *values = in;
-  if (na) {
-    replace(in, in, n, NA, base, (unsigned char *) scratch);
-    values = scratch;
-  }
-  le_store32(out, base);
-  put_codes(values, n, base, span_width(s) + na, RANGE_HEAD, out, result);
+static void encode_range(const struct codes *c, uint32_t cost, bool na, unsigned char *out,
+                         struct packed *result) {
+  le_store32(out, (uint32_t) c->bias);
+  codes_encode(c, cost, out + RANGE_HEAD, result);
   result->filter = na ? FILTER_RANGE_NA : FILTER_RANGE;
+  result->len += RANGE_HEAD;
 }
 
 // Differences of neighbours, all but the first.
@@ -181,35 +169,52 @@ static struct span differences_na(const unsigned char *in, size_t n, size_t firs
   return s;
 }
 
-// Differences if they are narrower than `bits` in all; the first is set to the least of them.
-static bool encode_delta(const unsigned char *in, size_t n, bool na, uint64_t bits,
+// Differences if they are cheaper than `best`, in 256ths of a bit; the first is set to the least of
+// them.
+static bool encode_delta(const unsigned char *in, size_t n, bool na, uint32_t best, uint32_t cost,
                          unsigned char *out, uint32_t *delta, struct packed *result) {
   size_t first = 0;
   while (get(in, first) == NA) first++;
   const struct span s = na ? differences_na(in, n, first, delta) : differences(in, n, delta);
-  const uint32_t least = (uint32_t) s.lo, base = least - na;
-  const uint64_t max = (uint64_t) span_width(s) + na;
-  if (s.lo > s.hi || max > UINT32_MAX || codes_dense_bits(n, max) >= bits) return false;
+  const uint32_t least = (uint32_t) s.lo;
+  struct codes codes = {delta, sizeof *delta, n, least - na, (uint64_t) span_width(s) + na};
+  if (s.lo > s.hi || codes.max > UINT32_MAX || codes_best(&codes, cost) >= best) return false;
   delta[first] = least;
-  if (na) replace(in, (unsigned char *) delta, n, NA, base, (unsigned char *) delta);
+  codes_center(&codes, cost);
+  if (na) replace(in, (unsigned char *) delta, n, NA, (uint32_t) codes.bias, (unsigned char *) delta);
   le_store32(out, get(in, first) - least);
-  le_store32(out + 4, base);
-  put_codes(delta, n, base, (uint32_t) max, DELTA_HEAD, out, result);
+  le_store32(out + 4, (uint32_t) codes.bias);
+  codes_encode(&codes, cost, out + DELTA_HEAD, result);
   result->filter = na ? FILTER_DELTA_NA : FILTER_DELTA;
+  result->len += DELTA_HEAD;
   return true;
+}
+
+static bool encode_dictionary(const unsigned char *in, size_t n, unsigned width, uint32_t best,
+                              unsigned char *out, void *scratch, struct packed *result) {
+  const unsigned kinds = dictionary_kinds(in, n, 4);
+  size_t max = 0;
+  if (dictionary_narrower(kinds, width))
+    max = DICTIONARY_SMALL;
+  else if (width > 8 && dictionary_of_bytes(kinds))
+    max = 256;
+  else if (width > WIDE && repeats_of(in, n, 4) == REPEATS_LOOSE)
+    max = DICTIONARY_LARGE;
+  return dictionary_encode(in, n, 4, max, best - best / 16, out, scratch, result);
 }
 
 void integers_encode(const unsigned char *in, size_t n, unsigned char *out, void *scratch,
                      struct packed *result) {
   bool na;
   const struct span s = value_span(in, n, &na);
-  const uint64_t max = (uint64_t) span_width(s) + na, bits = codes_dense_bits(n, max);
-  const unsigned width = bit_width(max);
-  if (delta_promising(in, n, width) && encode_delta(in, n, na, bits, out, scratch, result)) return;
-  if (dictionary_promising(in, n, sizeof(uint32_t), width) &&
-      dictionary_encode(in, n, sizeof(uint32_t), bits - bits / 16, out, scratch, result))
+  const struct codes codes = range_codes(in, n, s, na, scratch);
+  const uint32_t delta_cost = codes_delta_cost(&codes, na ? 0 : UINT64_MAX);
+  const uint32_t cost = codes_cost_beside(&codes, delta_cost), best = codes_best(&codes, cost);
+  if (delta_cost != UINT32_MAX && encode_delta(in, n, na, best, delta_cost, out, scratch, result))
     return;
-  encode_range(in, n, s, na, out, scratch, result);
+  if (encode_dictionary(in, n, bit_width(codes.max), best, out, scratch, result)) return;
+  const struct codes again = range_codes(in, n, s, na, scratch);
+  encode_range(&again, cost, na, out, result);
   if (result->param == 32 && result->hint == PACKED_DENSE)
     *result = (struct packed){.filter = FILTER_NONE, .hint = PACKED_DENSE};
 }

@@ -14,7 +14,8 @@ enum number_filter {
   FILTER_DICTIONARY = 6,
   FILTER_SHUFFLE = 7,
   FILTER_SCALED = 8,
-  FILTER_SCALED_DELTA = 9
+  FILTER_SCALED_DELTA = 9,
+  FILTER_SPLIT = 10
 };
 
 #endif

@@ -38,6 +38,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "double_split.h"
 #include "filter_dictionary.h"
 #include "filter_doubles.h"
 #include "filter_integers.h"
@@ -113,6 +114,8 @@ enum status numbers_decode(uint8_t filter, uint8_t param, enum number_type type,
   case FILTER_SCALED_DELTA:
     if (type != NUMBER_F64) return ERR_VERSION;
     return doubles_decode(filter == FILTER_SCALED_DELTA, param, in, len, count, out);
+  case FILTER_SPLIT:
+    return type == NUMBER_F64 ? split_decode(param, in, len, count, out) : ERR_VERSION;
   }
   return ERR_VERSION;
 }

@@ -115,8 +115,18 @@ static void memory_close(struct sink *s) {
   s->memory.first = s->memory.last = NULL;
 }
 
+static enum status memory_reset(struct sink *s, struct error *e) {
+  (void) e;
+  memory_close(s);
+  s->memory.len = 0;
+  return OK;
+}
+
 void sink_memory(struct sink *s) {
-  *s = (struct sink){.write = memory_write, .commit = memory_commit, .close = memory_close};
+  *s = (struct sink){.write = memory_write,
+                     .reset = memory_reset,
+                     .commit = memory_commit,
+                     .close = memory_close};
 }
 
 void sink_move(struct sink *s, void *out) {
@@ -275,6 +285,11 @@ static enum status file_write(struct sink *s, const void *p, size_t n, struct er
   return st;
 }
 
+static enum status file_reset(struct sink *s, struct error *e) {
+  if (lseek(s->file.fd, 0, SEEK_SET) == 0 && ftruncate(s->file.fd, 0) == 0) return OK;
+  return fail(e, ERR_IO, errno, "writing");
+}
+
 static enum status file_commit(struct sink *s, struct error *e) {
   const int fd = s->file.fd;
   s->file.fd = -1;
@@ -355,6 +370,7 @@ enum status sink_file(struct sink *s, const char *path, struct error *e) {
   if (exists && may_write(path) != 0) return fail(e, ERR_IO, errno, "opening");
   if (!(s->file.target = resolve(path))) return fail(e, ERR_IO, errno, "opening");
   if (open_temp(s, e)) return e->code;
+  s->reset = file_reset;
   if (exists && keep_mode(s->file.fd, &old) != 0) return fail(e, ERR_IO, errno, "opening");
   return OK;
 }

@@ -14,6 +14,8 @@
 
 struct sink {
   enum status (*write)(struct sink *s, const void *p, size_t n, struct error *e);
+  // Forgets what was written, to begin anew; NULL where that cannot be done (a pipe).
+  enum status (*reset)(struct sink *s, struct error *e);
   enum status (*commit)(struct sink *s, struct error *e);
   void (*close)(struct sink *s);
   struct {

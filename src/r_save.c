@@ -41,16 +41,27 @@ static void finish_writer(struct save_call *c) {
   if (st) throw_error(&c->writer.err, &c->subject);
 }
 
-// A refhook has to be asked about external pointers, which only R's serializer does. The builder
-// makes none, so the file is not marked as plain then.
+static bool walk_object(struct save_call *c, bool pointers) {
+  struct header h;
+  header_get(&h);
+  open_writer(c, true);
+  return walk_save(c->object, pointers, &h, &c->writer, &c->subject);
+}
+
+static void forget_output(struct save_call *c) {
+  writer_close(&c->writer);
+  if (c->sink.reset(&c->sink, &c->err)) throw_error(&c->err, &c->subject);
+}
+
+// The walker takes plain objects. Whether this is one is best found out by walking it: a look ahead
+// costs as much, since both wait for memory. Only where nothing can be taken back there is one.
+// A refhook has to be asked about external pointers, which only R's serializer does.
 static void write_object(struct save_call *c) {
-  const enum walk_kind kind = walk_look(c->object, &c->subject);
-  open_writer(c, kind == WALK_PLAIN);
-  if (kind == WALK_PLAIN || (kind == WALK_POINTERS && c->opts.refhook == R_NilValue)) {
-    struct header h;
-    header_get(&h);
-    walk_save(c->object, &h, &c->writer, &c->subject);
-  } else {
+  const bool pointers = c->opts.refhook == R_NilValue;
+  const bool can_try = c->sink.reset || walk_look(c->object, pointers, &c->subject);
+  if (!can_try || !walk_object(c, pointers)) {
+    if (can_try) forget_output(c);
+    open_writer(c, false);
     stream_save(c->object, 3, c->opts.refhook, &c->writer, &c->subject);
   }
   finish_writer(c);
@@ -141,5 +152,5 @@ SEXP ffi_marshall(SEXP object, SEXP version) {
 
 // For tests: whether the walker takes the object.
 SEXP ffi_is_plain(SEXP object) {
-  return Rf_ScalarLogical(walk_look(object, &bare) != WALK_FOREIGN);
+  return Rf_ScalarLogical(walk_look(object, true, &bare));
 }

@@ -57,8 +57,8 @@ enum { FLAG_OBJECT = 1 << 8, FLAG_ATTRIBUTES = 1 << 9, FLAG_TAG = 1 << 10, FLAG_
 
 struct walk {
   const struct subject *subject;
-  bool foreign;                // LOOK, COUNT: met something that is not plain
-  bool pointers;               // LOOK
+  bool foreign;                // met something that is not plain
+  bool pointers;               // external pointers are plain
   uint64_t len;                // COUNT: of the stream so far
   unsigned char *at, *end;     // MEMORY: what is left of it
   struct writer *writer;       // BLOCKS
@@ -69,7 +69,8 @@ struct walk {
 
 static void walk_open(struct walk *w, const struct subject *subject) {
   w->subject = subject;
-  w->foreign = w->pointers = false;
+  w->foreign = false;
+  w->pointers = true;
   w->len = 0;
   w->at = w->end = NULL;
   w->writer = NULL;
@@ -297,9 +298,9 @@ INLINE void item(struct walk *w, SEXP x, enum mode mode) {
   }
 }
 
-// Only a look tells what is plain; later it cannot happen.
+// The traversal ends. What goes to memory has been counted, so that cannot happen there.
 INLINE void foreign(struct walk *w, enum mode mode) {
-  if (mode == MEMORY || mode == BLOCKS) throw_changed(w);
+  if (mode == MEMORY) throw_changed(w);
   w->foreign = true;
 }
 
@@ -382,7 +383,7 @@ static bool has_levels(SEXP cell) {
 INLINE void cell(struct walk *w, SEXP x, enum mode mode) {
   const bool has_attributes = attrib_any(x);
   const SEXP tag = TAG(x);
-  if (mode == LOOK || mode == COUNT) w->foreign |= has_levels(x);
+  if (mode != MEMORY && has_levels(x)) w->foreign = true;
   put_word(w, flags_of(x, LISTSXP, has_attributes) | (tag != R_NilValue ? FLAG_TAG : 0), mode);
   if (has_attributes) attributes(w, x, mode);
   if (tag != R_NilValue) item(w, tag, mode);
@@ -413,7 +414,10 @@ INLINE void list(struct walk *w, SEXP x, R_xlen_t n, enum mode mode) {
 }
 
 INLINE void pointer(struct walk *w, SEXP x, enum mode mode) {
-  w->pointers = true;
+  if (!w->pointers) {
+    foreign(w, mode);
+    return;
+  }
   depth_check(w->subject);
   if (reference(w, x, mode)) return;
   const bool has_attributes = attrib_any(x);
@@ -515,11 +519,12 @@ static void blocks_item(struct walk *w, SEXP x) { any_item(w, x, BLOCKS); }
 
 // ---- what r_walk.h declares ---------------------------------------------------------------
 
-enum walk_kind walk_look(SEXP x, const struct subject *subject) {
+bool walk_look(SEXP x, bool pointers, const struct subject *subject) {
   struct walk w;
   walk_open(&w, subject);
+  w.pointers = pointers;
   look_item(&w, x);
-  return w.foreign ? WALK_FOREIGN : w.pointers ? WALK_POINTERS : WALK_PLAIN;
+  return !w.foreign;
 }
 
 double walk_size(SEXP x, const struct header *h, const struct subject *subject) {
@@ -541,11 +546,13 @@ void walk_to_memory(SEXP x, const struct header *h, unsigned char *out, size_t l
   if (w.at != w.end) throw_changed(&w);
 }
 
-void walk_save(SEXP x, const struct header *h, struct writer *writer,
+bool walk_save(SEXP x, bool pointers, const struct header *h, struct writer *writer,
                const struct subject *subject) {
   struct walk w;
   walk_open(&w, subject);
+  w.pointers = pointers;
   w.writer = writer;
   put(&w, h->bytes, h->len, BLOCKS);
   blocks_item(&w, x);
+  return !w.foreign;
 }

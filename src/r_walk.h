@@ -25,14 +25,9 @@
 #include "r_header.h"
 #include "writer.h"
 
-enum walk_kind {
-  WALK_FOREIGN,   // not plain
-  WALK_POINTERS,  // plain, with external pointers: a refhook would have to be asked about them
-  WALK_PLAIN
-};
-
-// A quick look ahead; does not touch the elements of vectors.
-enum walk_kind walk_look(SEXP x, const struct subject *subject);
+// A quick look ahead; does not touch the elements of vectors. Without `pointers` external pointers
+// are not plain: a refhook would have to be asked about them.
+bool walk_look(SEXP x, bool pointers, const struct subject *subject);
 
 // The length of the stream, header included; negative if x is not plain.
 double walk_size(SEXP x, const struct header *h, const struct subject *subject);
@@ -41,8 +36,10 @@ double walk_size(SEXP x, const struct header *h, const struct subject *subject);
 void walk_to_memory(SEXP x, const struct header *h, unsigned char *out, size_t len,
                     const struct subject *subject);
 
-// Hands the stream to the writer; x is not WALK_FOREIGN. Large vectors and the characters of
-// strings are lent: x must live unchanged until writer_finish().
-void walk_save(SEXP x, const struct header *h, struct writer *w, const struct subject *subject);
+// Hands the stream to the writer. False: x is not plain, and what was handed over is of no use.
+// Large vectors and the characters of strings are lent: x must live unchanged until
+// writer_finish(), or writer_close().
+bool walk_save(SEXP x, bool pointers, const struct header *h, struct writer *w,
+               const struct subject *subject);
 
 #endif
