@@ -54,6 +54,12 @@ static size_t count_planes(const struct codes *c, unsigned planes, struct plane_
   return n;
 }
 
+// Entropy coding ends at a bit a byte; from there on it is repeats, which do about half as well.
+static uint32_t plane_cost(uint32_t entropy, uint32_t changes) {
+  const uint32_t coded = entropy >= 256 ? entropy : entropy > 128 ? 256 : 2 * entropy;
+  return changes < coded ? changes : coded;
+}
+
 // Bits a code, in 256ths, that the codec would leave of byte planes without a look at repeats.
 static uint32_t sampled_entropy(const struct codes *c, unsigned planes) {
   struct plane_counts counts;
@@ -62,9 +68,8 @@ static uint32_t sampled_entropy(const struct codes *c, unsigned planes) {
   const uint32_t n = (uint32_t) count_planes(c, planes, &counts);
   uint32_t sum = 0;
   for (unsigned b = 0; b < planes; b++) {
-    const uint32_t entropy = entropy_256(counts.bytes[b], n);
-    const uint32_t changes = (uint32_t) ((uint64_t) counts.changes[b] * CHANGE / n);
-    sum += changes < entropy ? changes : entropy;
+    sum += plane_cost(entropy_256(counts.bytes[b], n),
+                      (uint32_t) ((uint64_t) counts.changes[b] * CHANGE / n));
   }
   return sum;
 }
@@ -96,8 +101,10 @@ uint32_t codes_cost(const struct codes *c) {
   return entropy - entropy / 256 * sampled_repeats(c, entropy);
 }
 
-// What bits a code cost in the end, in 256ths, and whether it is the codec that gets them there.
-static bool codec_pays(uint32_t cost, uint32_t dense) { return cost < dense - dense * GAIN_WANTED / 256; }
+// Is what a code costs with the codec clearly less than without?
+static bool codec_pays(uint32_t cost, uint32_t dense) {
+  return cost < dense - dense * GAIN_WANTED / 256;
+}
 
 static uint32_t dense_cost(const struct codes *c) {
   return c->n ? (uint32_t) (codes_dense_bits(c->n, c->max) * 256 / c->n) : 0;
@@ -110,7 +117,7 @@ uint32_t codes_best(const struct codes *c, uint32_t cost) {
 
 // ---- differences
 
-enum { PAIRS = 128, RUNS = 8, RUN = 256, MIDDLE = 128, FEWEST = 16 };
+enum { PAIRS = 128, RUNS = 8, RUN = 256, FEW = 63, MIDDLE = 128, FEWEST = 16 };
 
 static unsigned distance_width(uint64_t a, uint64_t b) { return bit_width(a < b ? b - a : a - b); }
 
@@ -119,7 +126,8 @@ static unsigned distance_width(uint64_t a, uint64_t b) { return bit_width(a < b 
 static bool neighbours_near(const struct codes *c, uint64_t skip) {
   unsigned near = 0, far = 0;
   for (size_t j = 0; j < PAIRS; j++) {
-    const size_t i = sample_place(j, PAIRS, c->n - 1), k = sample_place((j + 47) % PAIRS, PAIRS, c->n);
+    const size_t i = sample_place(j, PAIRS, c->n - 1);
+    const size_t k = sample_place((j + 47) % PAIRS, PAIRS, c->n);
     const uint64_t a = get_code(c, i), b = get_code(c, i + 1), other = get_code(c, k);
     if (a == skip || b == skip || other == skip) continue;
     near += distance_width(a, b), far += distance_width(a, other);
@@ -127,8 +135,7 @@ static bool neighbours_near(const struct codes *c, uint64_t skip) {
   return near + PAIRS / 2 < far;
 }
 
-// The differences within a run, moved as codes_center() would. Returns their number; *far is raised
-// to the largest distance's width.
+// The differences within a run. Returns their number; *far is raised to the largest's width.
 static size_t run_differences(const struct codes *c, uint64_t skip, size_t from, size_t to,
                               uint64_t *differences, unsigned *far) {
   size_t k = 0;
@@ -137,7 +144,7 @@ static size_t run_differences(const struct codes *c, uint64_t skip, size_t from,
     const uint64_t code = get_code(c, i);
     if (code == skip) continue;
     const unsigned width = distance_width(code, last);
-    differences[k++] = code - last + MIDDLE;
+    differences[k++] = code - last;
     last = code;
     *far = width > *far ? width : *far;
   }
@@ -157,24 +164,42 @@ static size_t sample_differences(const struct codes *c, uint64_t skip, uint64_t 
   return k;
 }
 
-uint32_t codes_delta_cost(const struct codes *c, uint64_t skip) {
+// About the median, as a signed number: that of a few.
+static int64_t middle_of(const uint64_t *differences, size_t n) {
+  int64_t sorted[FEW];
+  const size_t few = n < FEW ? n : FEW;
+  for (size_t j = 0; j < few; j++) {
+    const int64_t d = (int64_t) differences[sample_place(j, few, n)];
+    size_t i = j;
+    for (; i > 0 && sorted[i - 1] > d; i--) sorted[i] = sorted[i - 1];
+    sorted[i] = d;
+  }
+  return sorted[few / 2];
+}
+
+struct delta_cost codes_delta_cost(const struct codes *c, uint64_t skip) {
   uint64_t differences[RUNS * RUN];
+  struct delta_cost cost = {UINT32_MAX, 0};
   unsigned far;
-  if (c->n < 2 || c->max < FEWEST || !neighbours_near(c, skip)) return UINT32_MAX;
+  if (c->n < 2 || c->max < FEWEST || !neighbours_near(c, skip)) return cost;
   const size_t n = sample_differences(c, skip, differences, &far);
-  if (n == 0) return UINT32_MAX;
-  const unsigned planes = far < 56 ? far / 8 + 1 : 8;
-  return sampled_entropy(&(struct codes){differences, 8, n, 0, UINT64_MAX}, planes);
+  if (n == 0) return cost;
+  cost.middle = middle_of(differences, n);
+  const struct codes codes = {differences, 8, n, (uint64_t) cost.middle - MIDDLE, UINT64_MAX};
+  cost.codec = sampled_entropy(&codes, far < 56 ? far / 8 + 1 : 8);
+  return cost;
 }
 
-uint32_t codes_cost_beside(const struct codes *c, uint32_t delta_cost) {
+uint32_t codes_cost_beside(const struct codes *c, struct delta_cost delta) {
   const uint32_t dense = dense_cost(c);
-  return delta_cost < dense / 4 ? dense : codes_cost(c);
+  return delta.codec < dense / 4 ? dense : codes_cost(c);
 }
 
-void codes_center(struct codes *c, uint32_t cost) {
-  const uint64_t zero = (0 - c->bias) & (UINT64_MAX >> (64 - 8 * c->size)), down = (MIDDLE - zero) & 255;
-  if (c->max < 256 || zero > c->max || !codec_pays(cost, dense_cost(c))) return;
+void codes_center(struct codes *c, struct delta_cost delta) {
+  const uint64_t code = ((uint64_t) delta.middle - c->bias) & (UINT64_MAX >> (64 - 8 * c->size));
+  const uint64_t down = (MIDDLE - code) & 255;
+  if (c->max < 256 || code <= MIDDLE || code > c->max) return;
+  if (!codec_pays(delta.codec, dense_cost(c))) return;
   if ((bit_width(c->max + down) + 7) / 8 > (bit_width(c->max) + 7) / 8) return;
   c->bias -= down, c->max += down;
 }
@@ -229,8 +254,7 @@ static void encode_for_codec(const struct codes *c, unsigned char *out, struct p
   planes_split(c->values, c->n, c->size, planes, c->bias, out, c->n);
 }
 
-void codes_encode(const struct codes *c, uint32_t cost, unsigned char *out,
-                  struct packed *result) {
+void codes_encode(const struct codes *c, uint32_t cost, unsigned char *out, struct packed *result) {
   if (codec_pays(cost, dense_cost(c)))
     encode_for_codec(c, out, result);
   else

@@ -40,16 +40,23 @@ uint32_t codes_cost(const struct codes *c);
 // The better of this and of what a code takes without a codec, which `cost` must beat clearly.
 uint32_t codes_best(const struct codes *c, uint32_t cost);
 
-// codes_cost() of the differences of neighbours, but for codes that are `skip`; UINT32_MAX if
-// neighbours are no nearer than others, or codes so small that it makes no difference.
-uint32_t codes_delta_cost(const struct codes *c, uint64_t skip);
+// What the differences of neighbours cost if left to a codec, as codes_cost(), and what is in the
+// middle of them.
+struct delta_cost {
+  uint32_t codec;
+  int64_t middle;
+};
+
+// By a sample, without the codes that are `skip`. UINT32_MAX if neighbours are no nearer than any,
+// or codes so small that it makes no difference.
+struct delta_cost codes_delta_cost(const struct codes *c, uint64_t skip);
 
 // codes_cost(), or a higher one with less work where differences are so cheap that none matters.
-uint32_t codes_cost_beside(const struct codes *c, uint32_t delta_cost);
+uint32_t codes_cost_beside(const struct codes *c, struct delta_cost delta);
 
-// For codes that are differences: moves bias down to where those about zero share their upper
+// For codes that are differences: moves bias down to where those about the middle share their upper
 // bytes, if the codes are for the codec.
-void codes_center(struct codes *c, uint32_t cost);
+void codes_center(struct codes *c, struct delta_cost delta);
 
 // Chooses the coding by codes_cost() and writes the codes. Sets param, hint, and len to the bytes
 // written to `out`; leaves the filter alone.

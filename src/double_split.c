@@ -154,8 +154,8 @@ bool split_encode(const unsigned char *in, size_t n, unsigned char *out, uint64_
   struct split s;
   if (!choose_width(&s, in, n)) return false;
   s.n_whole = 0;
-  *result = (struct packed){
-      .filter = FILTER_SPLIT, .param = (uint8_t) s.width, .hint = PACKED_COMPRESS};
+  *result =
+      (struct packed){.filter = FILTER_SPLIT, .param = (uint8_t) s.width, .hint = PACKED_COMPRESS};
   size_t head = HEAD + 2 * s.n_tops;
   if (any_special(&s)) {
     // The head's length is known last: the codes wait where there is room for the longest.

@@ -76,10 +76,14 @@ bool dictionary_narrower(unsigned kinds, unsigned width) {
 
 bool dictionary_of_bytes(unsigned kinds) { return kinds < SAMPLE / 8 * 5; }
 
+struct dictionary_limits dictionary_bytes(size_t n) {
+  return (struct dictionary_limits){at_most(256, n / 128), UINT32_MAX, UINT32_MAX};
+}
+
 // Fills in codes; returns the number of values, or 0 if there are more than `max`.
-static inline __attribute__((always_inline)) size_t
-find_values(const struct dictionary *d, const unsigned char *in, size_t n, size_t size,
-            size_t max) {
+static inline __attribute__((always_inline)) size_t find_values(const struct dictionary *d,
+                                                                const unsigned char *in, size_t n,
+                                                                size_t size, size_t max) {
   const unsigned slot_bits = d->slot_bits;
   const size_t mask = ((size_t) 1 << slot_bits) - 1;
   uint64_t *const values = d->values;
@@ -100,8 +104,7 @@ find_values(const struct dictionary *d, const unsigned char *in, size_t n, size_
   return n_values;
 }
 
-static size_t put_values(const uint64_t *values, size_t n_values, size_t size,
-                         unsigned char *out) {
+static size_t put_values(const uint64_t *values, size_t n_values, size_t size, unsigned char *out) {
   le_store16(out, (uint16_t) (n_values - 1));
   for (size_t i = 0; i < n_values; i++) {
     const uint32_t narrow = (uint32_t) values[i];
@@ -111,19 +114,24 @@ static size_t put_values(const uint64_t *values, size_t n_values, size_t size,
   return HEAD + n_values * size;
 }
 
-bool dictionary_encode(const unsigned char *in, size_t n, size_t size, size_t max, uint64_t cost,
-                       unsigned char *out, void *scratch, struct packed *result) {
-  max = at_most(at_most(max, MAX_VALUES), (size_t) (cost * n / (8 * 256 * size)));
+bool dictionary_encode(const unsigned char *in, size_t n, size_t size,
+                       const struct dictionary_limits *limits, unsigned char *out, void *scratch,
+                       struct packed *result) {
+  const uint64_t most = limits->dense < limits->codec ? limits->dense : limits->codec;
+  const size_t in_all = at_most(MAX_VALUES, (size_t) (most * n / (8 * 256 * size)));
+  const size_t max = at_most(limits->values, in_all);
   if (max == 0) return false;
   const struct dictionary d = open_dictionary(scratch, n, max);
   const size_t n_values =
       size == 8 ? find_values(&d, in, n, 8, max) : find_values(&d, in, n, 4, max);
   if (n_values == 0) return false;
   const struct codes codes = {d.codes, sizeof *d.codes, n, 0, n_values - 1};
-  const uint32_t codes_only = codes_cost(&codes);
-  if (codes_best(&codes, codes_only) + n_values * size * 8 * 256 / n >= cost) return false;
+  const uint64_t values = n_values * size * 8 * 256 / n;
+  if (codes_dense_bits(n, codes.max) * 256 / n + values >= limits->dense) return false;
+  const uint32_t cost = codes_cost(&codes);
+  if (codes_best(&codes, cost) + values >= limits->codec) return false;
   const size_t head = put_values(d.values, n_values, size, out);
-  codes_encode(&codes, codes_only, out + head, result);
+  codes_encode(&codes, cost, out + head, result);
   result->filter = FILTER_DICTIONARY;
   result->len += head;
   return true;

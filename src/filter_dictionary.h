@@ -22,10 +22,20 @@ bool dictionary_of_bytes(unsigned kinds);
 
 enum { DICTIONARY_SMALL = 4096, DICTIONARY_LARGE = 65535 };
 
-// False, and nothing in *result, if there are more than `max` values, or if it takes `cost` or more,
-// in 256ths of a bit an element.
-bool dictionary_encode(const unsigned char *in, size_t n, size_t size, size_t max, uint64_t cost,
-                       unsigned char *out, void *scratch, struct packed *result);
+// What a dictionary must not exceed: values, and 256ths of a bit an element, without a codec and
+// with it.
+struct dictionary_limits {
+  size_t values;
+  uint32_t dense, codec;
+};
+
+// Those of codes that are bytes, with values that are next to nothing for n elements.
+struct dictionary_limits dictionary_bytes(size_t n);
+
+// False, and nothing in *result, if a limit is reached.
+bool dictionary_encode(const unsigned char *in, size_t n, size_t size,
+                       const struct dictionary_limits *limits, unsigned char *out, void *scratch,
+                       struct packed *result);
 
 enum status dictionary_decode(uint8_t coding, const unsigned char *in, size_t len, size_t n,
                               size_t size, unsigned char *out);

@@ -246,26 +246,35 @@ static struct codes codes_of(const struct integers *b, size_t n) {
   return (struct codes){b->m, sizeof *b->m, n, (uint64_t) b->lo - b->n_specials, code_max(b)};
 }
 
-// Replaces integers that cost `best` by differences, which cost `cost`, if that is less.
-static void to_deltas(struct integers *b, size_t n, uint32_t best, uint32_t cost, struct plan *p) {
+// Replaces integers that cost `best` by differences if these cost less.
+static void to_deltas(struct integers *b, size_t n, uint32_t best, struct delta_cost cost,
+                      struct plan *p) {
   int64_t lo, hi;
-  if (cost == UINT32_MAX || b->first + 1 >= n) return;
+  if (b->first + 1 >= n) return;
   delta_span(b, n, &lo, &hi);
   struct codes codes = p->codes;
   codes.bias = (uint64_t) lo - b->n_specials;
   codes.max = (uint64_t) hi - (uint64_t) lo + b->n_specials;
-  if (codes_best(&codes, cost) >= best) return;
+  if (codes_best(&codes, cost.codec) >= best) return;
   for (size_t i = n; --i > b->first;) b->m[i] -= b->m[i - 1];
   codes_center(&codes, cost);
-  *p = (struct plan){codes, cost, true, (int64_t) ((uint64_t) b->m[b->first] - (uint64_t) lo)};
+  *p =
+      (struct plan){codes, cost.codec, true, (int64_t) ((uint64_t) b->m[b->first] - (uint64_t) lo)};
   b->m[b->first] = lo;
 }
 
+// Are there more exceptions than a sample may overlook? They are no codes yet.
+static bool many_exceptions(const struct integers *b, size_t n) { return b->n_except > n / 64; }
+
 static struct plan make_plan(struct integers *b, size_t n) {
-  struct plan p = {.codes = codes_of(b, n)};
-  const uint32_t delta_cost = codes_delta_cost(&p.codes, UINT64_MAX);
-  p.cost = codes_cost_beside(&p.codes, delta_cost);
-  to_deltas(b, n, codes_best(&p.codes, p.cost), delta_cost, &p);
+  struct plan p = {.codes = codes_of(b, n), .cost = UINT32_MAX};
+  struct delta_cost delta = codes_delta_cost(&p.codes, UINT64_MAX);
+  const bool near = delta.codec != UINT32_MAX;
+  if (many_exceptions(b, n))
+    delta.codec = UINT32_MAX;
+  else
+    p.cost = codes_cost_beside(&p.codes, delta);
+  if (near) to_deltas(b, n, codes_best(&p.codes, p.cost), delta, &p);
   return p;
 }
 
@@ -280,7 +289,8 @@ static void put_integers(const unsigned char *in, const struct fit *f, struct in
   if (p->delta) le_store64(out + 24, (uint64_t) p->start);
   size_t head = p->delta ? DELTA_HEAD : HEAD;
   head += put_exceptions(in, b, (int64_t) p->codes.bias, out + head);
-  codes_encode(&p->codes, p->cost, out + head, result);
+  const bool again = many_exceptions(b, p->codes.n);
+  codes_encode(&p->codes, again ? codes_cost(&p->codes) : p->cost, out + head, result);
   result->filter = p->delta ? FILTER_SCALED_DELTA : FILTER_SCALED;
   result->len += head;
 }
@@ -293,14 +303,19 @@ static void shuffle(const unsigned char *in, size_t n, uint32_t cost, unsigned c
     return;
   }
   planes_split(in, n, 8, 8, 0, out, n);
-  *result = (struct packed){
-      .filter = FILTER_SHUFFLE, .hint = PACKED_COMPRESS, .len = 8 * n};
+  *result = (struct packed){.filter = FILTER_SHUFFLE, .hint = PACKED_COMPRESS, .len = 8 * n};
 }
 
 // What 256ths of a bit a double takes without being an integer.
 struct costs {
   uint32_t shuffled, split;
+  bool known;
 };
+
+static void costs_know(struct costs *c, const unsigned char *in, size_t n) {
+  const struct codes raw = {in, 8, n, 0, UINT64_MAX};
+  if (!c->known) *c = (struct costs){codes_cost(&raw), split_cost(in, n), true};
+}
 
 // Do a few pairs of neighbours suggest differences clearly narrower than the integers?
 static bool neighbours_near(const unsigned char *in, size_t n, const struct fit *f) {
@@ -316,9 +331,8 @@ static bool neighbours_near(const unsigned char *in, size_t n, const struct fit 
   return width + 4 < f->width;
 }
 
-static bool encode_fit(const unsigned char *in, size_t n, const struct fit *f,
-                       const struct costs *costs, unsigned char *out, void *scratch,
-                       struct packed *result) {
+static bool encode_fit(const unsigned char *in, size_t n, const struct fit *f, struct costs *costs,
+                       unsigned char *out, void *scratch, struct packed *result) {
   struct integers b = {.m = scratch, .except = (uint32_t *) ((int64_t *) scratch + n)};
   if ((uint64_t) f->width * 256 > costs->split && !neighbours_near(in, n, f)) return false;
   if (!to_integers(in, n, f, &b) || bit_width((uint64_t) b.hi - (uint64_t) b.lo) > WIDEST)
@@ -326,26 +340,28 @@ static bool encode_fit(const unsigned char *in, size_t n, const struct fit *f,
   sort_exceptions(in, &b);
   if (b.n_patches > n / 16) return false;
   const struct plan plan = make_plan(&b, n);
-  const uint64_t cost = codes_best(&plan.codes, plan.cost) + PATCH * 8 * 256 * b.n_patches / n;
+  const uint64_t cost =
+      codes_best(&plan.codes, plan.cost) + (uint64_t) b.n_patches * PATCH * 8 * 256 / n;
   if (cost >= WIDEST * 256) return false;
-  if (codes_dense_bits(n, plan.codes.max) > (uint64_t) n * 32 &&
-      (costs->shuffled < cost + cost / 16 || costs->split < cost))
+  const bool wide = codes_dense_bits(n, plan.codes.max) > (uint64_t) n * 32;
+  if (wide) costs_know(costs, in, n);
+  if (wide && (costs->shuffled < cost + (plan.delta ? 0 : cost / 8) || costs->split < cost))
     return false;
   put_integers(in, f, &b, &plan, out, result);
   return true;
 }
 
-// Few values, each a code; `cost` is what else a double would take.
-static bool encode_few(const unsigned char *in, size_t n, const struct fit *best, uint64_t cost,
+// Few values, each a code; `split` is what else a double would take.
+static bool encode_few(const unsigned char *in, size_t n, const struct fit *best, uint32_t split,
                        unsigned char *out, void *scratch, struct packed *result) {
   const unsigned kinds = dictionary_kinds(in, n, 8), width = best ? best->width : WIDEST;
-  size_t max = 0;
+  struct dictionary_limits limits = {0, width * 240, split};
   if (dictionary_narrower(kinds, width))
-    max = DICTIONARY_SMALL;
+    limits.values = DICTIONARY_SMALL;
   else if (best && (width > 8 || best->misses) && dictionary_of_bytes(kinds) &&
            !neighbours_near(in, n, best))
-    max = 256, cost = WIDEST * 256;
-  return dictionary_encode(in, n, 8, max, cost, out, scratch, result);
+    limits = dictionary_bytes(n);
+  return dictionary_encode(in, n, 8, &limits, out, scratch, result);
 }
 
 // Doubles that are no integers of any kind.
@@ -367,7 +383,8 @@ static bool encode_repeats(const unsigned char *in, size_t n, const struct costs
   case REPEATS_LONG: shuffle(in, n, 0, out, result); return true;
   case REPEATS_LOOSE: break;
   }
-  return dictionary_encode(in, n, 8, DICTIONARY_LARGE, cost - cost / 16, out, scratch, result);
+  const struct dictionary_limits limits = {DICTIONARY_LARGE, UINT32_MAX, cost - cost / 16};
+  return dictionary_encode(in, n, 8, &limits, out, scratch, result);
 }
 
 void doubles_encode(const unsigned char *in, size_t n, unsigned char *out, void *scratch,
@@ -375,17 +392,13 @@ void doubles_encode(const unsigned char *in, size_t n, unsigned char *out, void 
   struct fit fits[MAX_FITS];
   const size_t n_fits = fit_doubles(in, n, fits);
   const unsigned width = n_fits ? fits[0].width : WIDEST;
-  const struct codes raw = {in, 8, n, 0, UINT64_MAX};
-  struct costs costs = {UINT32_MAX, UINT32_MAX};
-  if (width > 32) costs = (struct costs){codes_cost(&raw), split_cost(in, n)};
-  const uint64_t cost = (uint64_t) width * 256 / 16 * 15;
-  if (encode_few(in, n, n_fits ? fits : NULL, costs.split < cost ? costs.split : cost, out, scratch,
-                 result))
-    return;
+  struct costs costs = {UINT32_MAX, UINT32_MAX, false};
+  if (width > 32) costs_know(&costs, in, n);
+  if (encode_few(in, n, n_fits ? fits : NULL, costs.split, out, scratch, result)) return;
   if (width > 32 && encode_repeats(in, n, &costs, out, scratch, result)) return;
   for (size_t i = 0; i < n_fits; i++)
     if (encode_fit(in, n, &fits[i], &costs, out, scratch, result)) return;
-  if (width <= 32) costs = (struct costs){codes_cost(&raw), split_cost(in, n)};
+  costs_know(&costs, in, n);
   encode_whole(in, n, &costs, out, scratch, result);
 }
 

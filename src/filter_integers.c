@@ -171,20 +171,22 @@ static struct span differences_na(const unsigned char *in, size_t n, size_t firs
 
 // Differences if they are cheaper than `best`, in 256ths of a bit; the first is set to the least of
 // them.
-static bool encode_delta(const unsigned char *in, size_t n, bool na, uint32_t best, uint32_t cost,
-                         unsigned char *out, uint32_t *delta, struct packed *result) {
+static bool encode_delta(const unsigned char *in, size_t n, bool na, uint32_t best,
+                         struct delta_cost cost, unsigned char *out, uint32_t *delta,
+                         struct packed *result) {
   size_t first = 0;
   while (get(in, first) == NA) first++;
   const struct span s = na ? differences_na(in, n, first, delta) : differences(in, n, delta);
   const uint32_t least = (uint32_t) s.lo;
   struct codes codes = {delta, sizeof *delta, n, least - na, (uint64_t) span_width(s) + na};
-  if (s.lo > s.hi || codes.max > UINT32_MAX || codes_best(&codes, cost) >= best) return false;
+  if (s.lo > s.hi || codes.max > UINT32_MAX || codes_best(&codes, cost.codec) >= best) return false;
   delta[first] = least;
   codes_center(&codes, cost);
-  if (na) replace(in, (unsigned char *) delta, n, NA, (uint32_t) codes.bias, (unsigned char *) delta);
+  if (na)
+    replace(in, (unsigned char *) delta, n, NA, (uint32_t) codes.bias, (unsigned char *) delta);
   le_store32(out, get(in, first) - least);
   le_store32(out + 4, (uint32_t) codes.bias);
-  codes_encode(&codes, cost, out + DELTA_HEAD, result);
+  codes_encode(&codes, cost.codec, out + DELTA_HEAD, result);
   result->filter = na ? FILTER_DELTA_NA : FILTER_DELTA;
   result->len += DELTA_HEAD;
   return true;
@@ -193,14 +195,14 @@ static bool encode_delta(const unsigned char *in, size_t n, bool na, uint32_t be
 static bool encode_dictionary(const unsigned char *in, size_t n, unsigned width, uint32_t best,
                               unsigned char *out, void *scratch, struct packed *result) {
   const unsigned kinds = dictionary_kinds(in, n, 4);
-  size_t max = 0;
+  struct dictionary_limits limits = {0, width * 240, best};
   if (dictionary_narrower(kinds, width))
-    max = DICTIONARY_SMALL;
+    limits.values = DICTIONARY_SMALL;
   else if (width > 8 && dictionary_of_bytes(kinds))
-    max = 256;
+    limits = dictionary_bytes(n);
   else if (width > WIDE && repeats_of(in, n, 4) == REPEATS_LOOSE)
-    max = DICTIONARY_LARGE;
-  return dictionary_encode(in, n, 4, max, best - best / 16, out, scratch, result);
+    limits.values = DICTIONARY_LARGE;
+  return dictionary_encode(in, n, 4, &limits, out, scratch, result);
 }
 
 void integers_encode(const unsigned char *in, size_t n, unsigned char *out, void *scratch,
@@ -208,9 +210,9 @@ void integers_encode(const unsigned char *in, size_t n, unsigned char *out, void
   bool na;
   const struct span s = value_span(in, n, &na);
   const struct codes codes = range_codes(in, n, s, na, scratch);
-  const uint32_t delta_cost = codes_delta_cost(&codes, na ? 0 : UINT64_MAX);
-  const uint32_t cost = codes_cost_beside(&codes, delta_cost), best = codes_best(&codes, cost);
-  if (delta_cost != UINT32_MAX && encode_delta(in, n, na, best, delta_cost, out, scratch, result))
+  const struct delta_cost delta = codes_delta_cost(&codes, na ? 0 : UINT64_MAX);
+  const uint32_t cost = codes_cost_beside(&codes, delta), best = codes_best(&codes, cost);
+  if (delta.codec != UINT32_MAX && encode_delta(in, n, na, best, delta, out, scratch, result))
     return;
   if (encode_dictionary(in, n, bit_width(codes.max), best, out, scratch, result)) return;
   const struct codes again = range_codes(in, n, s, na, scratch);

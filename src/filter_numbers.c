@@ -33,6 +33,17 @@
 //   and 1 it is, as a signed number, within -2^51 to 2^51, and the double is m * factor or
 //   m / factor, rounded once to nearest even. For op 2 it is the double whose bits, turned left by
 //   one (so that the sign is the lowest), are m << shift. Last, value[j] are the bits at place[j].
+//
+// 10 SPLIT (doubles). The parameter is w, 49 to 52: the bits of mantissa kept apart.
+//     u8 h            number of whole doubles, at most 7
+//     u8 t            number of tops, at most 249
+//     u64 whole[h]
+//     u16 top[t]      each below 2^(64 - w)
+//     u8 code[n]
+//     fields of w bits, as in bitpack.h, to the end: the mantissas, in order
+//   Code c < t is a double of the bits top[c] << w and, below, the next mantissa. Code 255 - j, for
+//   j < h, is the double whose bits are whole[j], and has no mantissa. There are no other codes.
+//   The mantissas are the packed bytes' tail: as good as random, and stored without the codec.
 #include "filter_numbers.h"
 
 #include <stdbool.h>

@@ -25,12 +25,12 @@ enum packed_hint {
 };
 
 struct packed {
-  uint8_t filter;       // the block header's filter and parameter
+  uint8_t filter;  // the block header's filter and parameter
   uint8_t param;
   enum packed_hint hint;
-  size_t tail;          // with PACKED_COMPRESS: so many bytes at the end are as good as random,
-                        // and the codec is spared them
-  size_t len;           // bytes written to `out`; 0 with FILTER_NONE: use the input as it is
+  size_t tail;  // with PACKED_COMPRESS: so many bytes at the end are as good as random,
+                // and the codec is spared them
+  size_t len;   // bytes written to `out`; 0 with FILTER_NONE: use the input as it is
 };
 
 enum { FILTER_NONE = 0 };

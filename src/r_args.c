@@ -87,10 +87,11 @@ struct save_opts arg_save_opts(SEXP level, SEXP shuffle, SEXP nthreads, SEXP cod
                             .refhook = arg_refhook(refhook)};
 }
 
-struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook) {
+struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only) {
   return (struct read_opts){.verify_all = arg_flag(validate, "validate_checksum"),
                             .n_threads = arg_threads(nthreads),
-                            .refhook = arg_refhook(refhook)};
+                            .refhook = arg_refhook(refhook),
+                            .data_only = arg_flag(data_only, "data_only")};
 }
 
 int arg_stream_version(SEXP version) {

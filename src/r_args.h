@@ -20,12 +20,13 @@ struct read_opts {
   bool verify_all;
   unsigned n_threads;
   SEXP refhook;
+  bool data_only;
 };
 
 // The path in the native encoding (UTF-8 on Windows), `~` expanded; R_alloc'ed.
 const char *arg_path(SEXP file);
 struct save_opts arg_save_opts(SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook);
-struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook);
+struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only);
 int arg_level(SEXP level, enum codec codec);
 unsigned arg_threads(SEXP nthreads);
 bool arg_flag(SEXP x, const char *name);

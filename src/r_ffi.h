@@ -7,10 +7,10 @@
 SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
               SEXP refhook);
 SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook);
-SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook);
-SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook);
+SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only);
+SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only);
 SEXP ffi_marshall(SEXP object, SEXP version);
-SEXP ffi_unmarshall(SEXP input);
+SEXP ffi_unmarshall(SEXP input, SEXP data_only);
 SEXP ffi_calc_size(SEXP object, SEXP version);
 SEXP ffi_is_plain(SEXP object);
 SEXP ffi_option(SEXP parameter);

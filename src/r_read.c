@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "r_args.h"
+#include "r_build.h"
 #include "r_calls.h"
 #include "r_ffi.h"
 #include "r_stream.h"
@@ -33,6 +34,11 @@ static void open_source(struct read_call *c) {
     throw_error(&c->err, &c->subject);
 }
 
+// The builder takes words and numbers as they are in memory.
+static bool is_native(const struct read_call *c) {
+  return c->reader.header.big_endian == host_is_big_endian();
+}
+
 static void open_reader(struct read_call *c) {
   const struct reader_opts opts = {.n_threads = c->opts.n_threads,
                                    .verify_all = c->opts.verify_all};
@@ -40,13 +46,19 @@ static void open_reader(struct read_call *c) {
   enum status st;
   while ((st = reader_start(&c->reader)) == AGAIN) R_CheckUserInterrupt();
   if (st) throw_reader(c);
+  c->reader.opts.build = c->opts.data_only || (c->reader.header.plain && is_native(c));
+}
+
+static SEXP consume(struct read_call *c) {
+  if (c->reader.opts.build) return build_read(&c->reader, &c->subject, c->opts.data_only);
+  return stream_read(c->opts.refhook, &c->reader, &c->subject);
 }
 
 static SEXP read_body(void *data) {
   struct read_call *c = data;
   open_source(c);
   open_reader(c);
-  SEXP value = PROTECT(stream_read(c->opts.refhook, &c->reader, &c->subject));
+  SEXP value = PROTECT(consume(c));
   enum status st;
   while ((st = reader_finish(&c->reader)) == AGAIN) R_CheckUserInterrupt();
   if (st) throw_reader(c);
@@ -66,23 +78,25 @@ static SEXP run_read(struct read_call *c) {
   return R_ExecWithCleanup(read_body, c, read_cleanup, c);
 }
 
-SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook) {
+SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only) {
   const char *path = arg_path(file);
   struct read_call c = {.path = path,
-                        .opts = arg_read_opts(validate, nthreads, refhook),
+                        .opts = arg_read_opts(validate, nthreads, refhook, data_only),
                         .subject = {.doing = "read", .path = path}};
   return run_read(&c);
 }
 
-SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook) {
+SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook,
+                     SEXP data_only) {
   arg_raw(input, "input");
   struct read_call c = {.input = input,
-                        .opts = arg_read_opts(validate, nthreads, refhook),
+                        .opts = arg_read_opts(validate, nthreads, refhook, data_only),
                         .subject = {.doing = "read", .thing = "the raw vector"}};
   return run_read(&c);
 }
 
-SEXP ffi_unmarshall(SEXP input) {
+SEXP ffi_unmarshall(SEXP input, SEXP data_only) {
+  const bool only = arg_flag(data_only, "data_only");
   arg_raw(input, "input");
   const unsigned char *p = RAW_RO(input);
   const size_t n = (size_t) XLENGTH(input);
@@ -90,5 +104,6 @@ SEXP ffi_unmarshall(SEXP input) {
   if (n < 2 || p[1] != '\n' || !strchr("ABX", p[0]))
     throw_reason("riffle_error_format", "it is not a stream that serialize() or marshall() makes",
                  &subject);
-  return stream_from_memory(p, n);
+  SEXP value = build_from_memory(p, n, &subject, only);
+  return value ? value : stream_from_memory(p, n);
 }

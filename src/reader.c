@@ -53,7 +53,10 @@ static enum status work(void *ctx, unsigned thread, void *job, struct error *e) 
 static enum status no_memory(struct reader *r) { return fail(&r->err, ERR_NOMEM, 0, "starting"); }
 
 enum status reader_open(struct reader *r, struct source *source, const struct reader_opts *opts) {
-  *r = (struct reader){.source = source, .opts = *opts, .verified = !opts->verify_all};
+  *r = (struct reader){.source = source,
+                       .opts = *opts,
+                       .verified = !opts->verify_all,
+                       .stream_total = UINT64_MAX};
   const size_t n_slots = 2 * (size_t) opts->n_threads + 2;
   if (ring_open(&r->ring, n_slots, opts->n_threads, (struct ring_ops){.work = work}, r))
     return no_memory(r);
@@ -262,7 +265,12 @@ static enum status check_end(struct reader *r) {
   if (len < FILE_HEADER_LEN + END_BLOCK_LEN) return truncated(r);
   if (source_read_at(r->source, len - END_BLOCK_LEN, bytes, END_BLOCK_LEN, &got, &r->err))
     return r->err.code;
-  return got < END_BLOCK_LEN ? truncated(r) : end_block_decode(bytes, &end, &r->err);
+  if (got < END_BLOCK_LEN) return truncated(r);
+  if (end_block_decode(bytes, &end, &r->err)) return r->err.code;
+  // What a file of this length can hold bounds what is allocated on the word of its end block.
+  if (end.stream_len > len / BLOCK_HEADER_LEN * r->header.max_raw) return contradicts_end(r);
+  r->stream_total = end.stream_len;
+  return OK;
 }
 
 static void rewind_to_first_block(struct reader *r) {
@@ -327,6 +335,7 @@ enum status reader_fill(struct reader *r) {
     if ((st = adopt_ring_error(r, ring_done(&r->ring, s)))) return st;
     if (j->as_strings && strings_as_bytes(r, j)) return r->err.code;
     r->open = true;
+    r->taken += j->header.raw_len;
     r->at = j->view;
     r->end = j->view + j->header.raw_len;
   }
@@ -352,8 +361,10 @@ enum status reader_numbers(struct reader *r, void **p, size_t *n) {
     if (r->at < r->end) {
       size_t k = (size_t) (r->end - r->at);
       if (k > *n) k = *n;
+      memcpy(*p, r->at, k);
+      r->at += k;
+      *p = (char *) *p + k;
       *n -= k;
-      reader_get(r, p, &k);
       continue;
     }
     struct slot *s = NULL;
@@ -366,6 +377,7 @@ enum status reader_numbers(struct reader *r, void **p, size_t *n) {
       continue;
     }
     j->dest = *p;
+    r->taken += j->header.raw_len;
     *p = (char *) *p + j->header.raw_len;
     *n -= j->header.raw_len;
     if (submit(r, s)) return r->err.code;
@@ -388,6 +400,7 @@ enum status reader_strings(struct reader *r, size_t most, const struct string_ar
   if (!j || !j->as_strings || j->header.count > most) return OK;
   if ((st = adopt_ring_error(r, ring_done(&r->ring, s)))) return st;
   r->open = true;
+  r->taken += j->header.raw_len;
   *out = &j->strings.array;
   return OK;
 }

@@ -41,6 +41,8 @@ struct reader {
   struct piece *spare;       // pieces to use again
   uint64_t n_blocks;         // cut so far
   uint64_t stream_len;       // in these blocks
+  uint64_t stream_total;     // in all blocks, as the end block says; UINT64_MAX: not known yet
+  uint64_t taken;            // up to the end of the block that was handed out last
   void *chain;               // XXH3 state over their hashes
   bool ended;                // the end block has been seen, and agrees
   bool verified;             // verify_all is done, or was not asked for

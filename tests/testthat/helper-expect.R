@@ -4,6 +4,13 @@ is_same <- function(a, b) {
             ignore.environment = TRUE, ignore.srcref = FALSE)
 }
 
+# A vector that has grown keeps a flag that says so, which R wrote until 4.6 and the builder drops.
+is_same_stream <- function(a, b) {
+  if (length(a) != length(b)) return(FALSE)
+  differ <- which(a != b)
+  length(differ) == 0 || (getRversion() < "4.6" && all(xor(a[differ], b[differ]) == as.raw(2)))
+}
+
 # `x` comes back by each pair of functions as it does by serialize() and unserialize(): identical,
 # and of the same stream (which also tells encodings, ALTREP classes and flags apart). Environments
 # and pointers are never identical to the original: `identical = FALSE` compares streams alone.
@@ -19,7 +26,7 @@ expect_round_trip <- function(x, what = "The object", identical = TRUE) {
   streams <- lapply(restored, serialize, NULL)
   expected <- serialize(unserialize(serialize(x, NULL)), NULL)
   for (way in names(restored)) {
-    expect(identical(streams[[way]], expected),
+    expect(is_same_stream(streams[[way]], expected),
            sprintf("%s has another stream after %s.", what, way))
     if (identical) {
       expect(is_same(restored[[way]], x), sprintf("%s is not identical after %s.", what, way))

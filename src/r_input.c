@@ -1,0 +1,80 @@
+#include "r_input.h"
+
+#include <R.h>
+
+#include "writer.h"
+
+struct input input_memory(const unsigned char *p, size_t n, const struct subject *subject) {
+  return (struct input){.at = p, .end = p + n, .subject = subject};
+}
+
+struct input input_reader(struct reader *r, const struct subject *subject) {
+  return (struct input){.reader = r, .subject = subject};
+}
+
+void input_corrupt(const struct input *in, const char *reason) {
+  throw_reason("riffle_error_corrupt", reason, in->subject);
+}
+
+// Turns AGAIN into a look for an interrupt. False: done.
+static bool again(const struct input *in, enum status st) {
+  if (st == OK) return false;
+  if (st != AGAIN) throw_error(&in->reader->err, in->subject);
+  R_CheckUserInterrupt();
+  return true;
+}
+
+// The window is the reader's, lent to `in` between two calls.
+static struct reader *give_back(struct input *in) {
+  in->reader->at = in->at;
+  in->reader->end = in->end;
+  return in->reader;
+}
+
+static void take_window(struct input *in) {
+  in->at = in->reader->at;
+  in->end = in->reader->end;
+}
+
+uint64_t input_left(const struct input *in) {
+  const uint64_t here = (uint64_t) (in->end - in->at);
+  if (!in->reader) return here;
+  if (in->reader->stream_total < in->reader->taken) return here;  // it lied; cut() will say so
+  return in->reader->stream_total - in->reader->taken + here;
+}
+
+void input_check_length_slow(const struct input *in, uint64_t n, size_t size) {
+  if (n > input_left(in) / size)
+    input_corrupt(in, "a length in it is larger than what is left of it");
+}
+
+void input_bytes_slow(struct input *in, void *p, size_t n) {
+  if (!in->reader) input_corrupt(in, "it ends inside an object");
+  struct reader *r = give_back(in);
+  while (again(in, reader_get(r, &p, &n))) {}
+  take_window(in);
+}
+
+void input_numbers(struct input *in, void *p, size_t n) {
+  if (n <= (size_t) (in->end - in->at) || !in->reader || n < NUMBERS_MIN_LEN) {
+    input_bytes(in, p, n);
+    return;
+  }
+  struct reader *r = give_back(in);
+  while (again(in, reader_numbers(r, &p, &n))) {}
+  take_window(in);
+}
+
+void input_wait(struct input *in) {
+  if (!in->reader) return;
+  struct reader *r = give_back(in);
+  while (again(in, reader_wait(r))) {}
+}
+
+const struct string_array *input_strings(struct input *in, size_t most) {
+  if (!in->reader || in->at < in->end) return NULL;
+  const struct string_array *out;
+  struct reader *r = give_back(in);
+  while (again(in, reader_strings(r, most, &out))) {}
+  return out;
+}

@@ -1,0 +1,63 @@
+// r_input.h - R's stream as the builder takes it: words, bytes, numbers and strings, out of the
+// blocks of a file or out of memory.
+//
+// The bytes that are at hand lie at..end, so that most reads are a comparison and a load. Every
+// function raises an R condition when the stream ends or is corrupt, and looks for interrupts while
+// it waits: whatever the caller has made must be protected.
+#ifndef RIFFLE_R_INPUT_H
+#define RIFFLE_R_INPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "r_error.h"
+#include "reader.h"
+
+struct input {
+  const unsigned char *at, *end;
+  struct reader *reader;  // where more comes from; NULL: nowhere
+  const struct subject *subject;
+};
+
+struct input input_memory(const unsigned char *p, size_t n, const struct subject *subject);
+// The reader was opened with opts.build, and nothing has been taken from it.
+struct input input_reader(struct reader *r, const struct subject *subject);
+
+NORETURN void input_corrupt(const struct input *in, const char *reason);
+
+// Bytes that are still to come, or more than that where nobody knows (a pipe).
+uint64_t input_left(const struct input *in);
+// Raises an error unless n elements of `size` bytes can still come.
+void input_check_length_slow(const struct input *in, uint64_t n, size_t size);
+static inline void input_check_length(const struct input *in, uint64_t n, size_t size) {
+  if (n > (uint64_t) (in->end - in->at) / size) input_check_length_slow(in, n, size);
+}
+
+void input_bytes_slow(struct input *in, void *p, size_t n);
+static inline void input_bytes(struct input *in, void *p, size_t n) {
+  if (n > (size_t) (in->end - in->at)) {
+    input_bytes_slow(in, p, n);
+    return;
+  }
+  memcpy(p, in->at, n);
+  in->at += n;
+}
+
+// A number in the byte order of this machine, as the binary format has it.
+static inline uint32_t input_word(struct input *in) {
+  uint32_t word;
+  input_bytes(in, &word, 4);
+  return word;
+}
+
+// The elements of a numeric vector, n bytes. Those of a short one are there on return, those of a
+// long one after input_wait(): until then the vector must stay reachable, also in an error.
+void input_numbers(struct input *in, void *p, size_t n);
+void input_wait(struct input *in);
+
+// The next strings, at most `most`, if they are at hand as items and codes; else NULL. They stay
+// until the next call of any function here.
+const struct string_array *input_strings(struct input *in, size_t most);
+
+#endif

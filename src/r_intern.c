@@ -1,0 +1,247 @@
+#include "r_intern.h"
+
+#include <R.h>
+
+#include "r_header.h"
+#include "r_item.h"
+#include "r_stream.h"
+
+enum {
+  NAMES_SIZE = 16,     // vectors of names that are remembered
+  NAMES_HEAD = 24,     // bytes of stream that choose their place
+  CACHE_SIZE = 512,
+  CACHE_AFTER = 32,    // fewer strings do not repay the making of the cache
+  CACHED_LEN = 16,     // the longest string in it
+  ITEM_HEAD = 8,       // flags and length
+  INTERRUPT_STRIDE = 1 << 16
+};
+
+struct cached_chars {
+  uint64_t low, high;  // the characters, and zeros
+  uint32_t flags;
+  int32_t len;
+  SEXP chars;          // NULL: an empty entry
+};
+
+struct cached_names {
+  size_t len;
+  unsigned char bytes[NAMES_MAX_LEN];  // of the stream
+  SEXP names;                      // NULL: an empty entry
+};
+
+// ---- unmarked strings ---------------------------------------------------------------------
+
+enum { NAME_LEN_AT = 14, NAME_AT = 18 };  // in a stream's header
+
+static bool is_session_encoding(const char *name) {
+  struct header h;
+  header_get(&h);
+  const size_t len = strlen(name);
+  uint32_t n;
+  if (h.len < NAME_AT + len) return false;
+  memcpy(&n, h.bytes + NAME_LEN_AT, 4);
+  return n == len && memcmp(h.bytes + NAME_AT, name, len) == 0;
+}
+
+static bool must_convert(struct interner *c) {
+  if (c->unmarked == NOT_ASKED)
+    c->unmarked = !c->native[0] || is_session_encoding(c->native) ? AS_THEY_ARE : CONVERT;
+  return c->unmarked == CONVERT;
+}
+
+// R converts it as it reads a stream of its own: one that holds nothing else.
+static SEXP convert(const struct interner *c, const char *p, size_t len) {
+  const size_t name = strlen(c->native);
+  const uint32_t before[] = {3, 0x30500, 0x30500, (uint32_t) name};
+  const uint32_t after[] = {STRSXP, 1, CHARSXP, (uint32_t) len};
+  const void *vmax = vmaxget();
+  unsigned char *stream = (unsigned char *) R_alloc(2 + sizeof(before) + name + sizeof(after) + len, 1);
+  unsigned char *at = stream;
+  memcpy(at, "B\n", 2);
+  memcpy(at += 2, before, sizeof(before));
+  memcpy(at += sizeof(before), c->native, name);
+  memcpy(at += name, after, sizeof(after));
+  memcpy(at += sizeof(after), p, len);
+  SEXP chars = STRING_ELT(stream_from_memory(stream, (size_t) (at - stream) + len), 0);
+  vmaxset(vmax);
+  return chars;
+}
+
+// ---- one string ---------------------------------------------------------------------------
+
+static void check_item(const struct interner *c, uint32_t flags, int32_t len) {
+  if ((flags & 0xff) != CHARSXP || (flags & FLAG_ATTRIBUTES) || len < -1)
+    input_corrupt(c->in, "a string in it is not one");
+}
+
+static SEXP make_chars(struct interner *c, uint32_t flags, const char *p, int32_t len) {
+  check_item(c, flags, len);
+  if (len == -1) return NA_STRING;
+  if (len && memchr(p, 0, (size_t) len)) input_corrupt(c->in, "a string in it has an embedded NUL");
+  const cetype_t encoding = flags & CHARS_UTF8     ? CE_UTF8
+                            : flags & CHARS_LATIN1 ? CE_LATIN1
+                            : flags & CHARS_BYTES  ? CE_BYTES
+                                                   : CE_NATIVE;
+  if (encoding == CE_NATIVE && !(flags & CHARS_ASCII) && must_convert(c))
+    return convert(c, p, (size_t) len);
+  return Rf_mkCharLenCE(p, len, encoding);
+}
+
+// Room for n bytes, the last one's until the next call.
+static void *room(struct interner *c, size_t n) {
+  SEXP bytes = VECTOR_ELT(c->keep, KEEP_BYTES);
+  if (bytes == R_NilValue || (size_t) XLENGTH(bytes) < n) {
+    bytes = Rf_allocVector(RAWSXP, (R_xlen_t) (n + n / 2));
+    SET_VECTOR_ELT(c->keep, KEEP_BYTES, bytes);
+  }
+  return RAW(bytes);
+}
+
+static SEXP read_uncached(struct interner *c) {
+  struct input *in = c->in;
+  const uint32_t flags = input_word(in);
+  const int32_t len = (int32_t) input_word(in);
+  check_item(c, flags, len);
+  if (len <= in->end - in->at) {
+    const char *p = (const char *) in->at;
+    if (len > 0) in->at += len;
+    return make_chars(c, flags, p, len);
+  }
+  input_check_length(in, (uint64_t) len, 1);
+  void *p = room(c, (size_t) len);
+  input_bytes(in, p, (size_t) len);
+  return make_chars(c, flags, p, len);
+}
+
+static void start_cache(struct interner *c) {
+  SET_VECTOR_ELT(c->keep, KEEP_CACHED, Rf_allocVector(STRSXP, CACHE_SIZE));
+  c->cache = (struct cached_chars *) R_alloc(CACHE_SIZE, sizeof(struct cached_chars));
+  memset(c->cache, 0, CACHE_SIZE * sizeof(struct cached_chars));
+}
+
+static SEXP read_cached(struct interner *c, uint32_t flags, int32_t len) {
+  static const uint64_t mask[9] = {0,
+                                   0xff,
+                                   0xffff,
+                                   0xffffff,
+                                   0xffffffff,
+                                   0xffffffffff,
+                                   0xffffffffffff,
+                                   0xffffffffffffff,
+                                   UINT64_MAX};
+  uint64_t low, high;
+  const unsigned char *p = c->in->at + ITEM_HEAD;
+  memcpy(&low, p, 8);
+  memcpy(&high, p + 8, 8);
+  low &= mask[len < 8 ? len : 8];
+  high &= mask[len < 8 ? 0 : len - 8];
+  const uint64_t hash = (low ^ high * 3 ^ (uint64_t) len << 56 ^ flags) * 0x9E3779B97F4A7C15u;
+  const size_t i = (size_t) (hash >> 55);
+  struct cached_chars *e = &c->cache[i];
+  c->in->at += ITEM_HEAD + len;
+  if (e->chars && e->low == low && e->high == high && e->len == len && e->flags == flags)
+    return e->chars;
+  SEXP chars = make_chars(c, flags, (const char *) p, len);
+  SET_STRING_ELT(VECTOR_ELT(c->keep, KEEP_CACHED), (R_xlen_t) i, chars);
+  *e = (struct cached_chars){low, high, flags, len, chars};
+  return chars;
+}
+
+SEXP intern_read(struct interner *c) {
+  const struct input *in = c->in;
+  if (c->cache && in->end - in->at >= ITEM_HEAD + CACHED_LEN) {
+    uint32_t flags;
+    int32_t len;
+    memcpy(&flags, in->at, 4);
+    memcpy(&len, in->at + 4, 4);
+    if (len >= 0 && len <= CACHED_LEN) return read_cached(c, flags, len);
+  } else if (c->n_read++ == CACHE_AFTER) {
+    start_cache(c);
+  }
+  return read_uncached(c);
+}
+
+// ---- a character vector -------------------------------------------------------------------
+
+static void reserve_made(struct interner *c, size_t n) {
+  if (n <= c->made_cap) return;
+  c->made = (SEXP *) R_alloc(n, sizeof(SEXP));
+  c->made_cap = n;
+}
+
+// A string is reachable from x before the next one is made.
+static void put_items(struct interner *c, SEXP x, R_xlen_t at, const struct string_array *a) {
+  for (size_t i = 0; i < a->n; i++) {
+    const struct string_item *item = &a->items[i];
+    SET_STRING_ELT(x, at + (R_xlen_t) i, make_chars(c, item->flags, item->chars, item->len));
+  }
+}
+
+static void put_codes(struct interner *c, SEXP x, R_xlen_t at, const struct string_array *a) {
+  reserve_made(c, a->n_items);
+  memset(c->made, 0, a->n_items * sizeof(SEXP));
+  for (size_t i = 0; i < a->n; i++) {
+    SEXP *made = &c->made[a->codes[i]];
+    if (!*made) {
+      const struct string_item *item = &a->items[a->codes[i]];
+      *made = make_chars(c, item->flags, item->chars, item->len);
+    }
+    SET_STRING_ELT(x, at + (R_xlen_t) i, *made);
+  }
+}
+
+static void put_block(struct interner *c, SEXP x, R_xlen_t at, const struct string_array *a) {
+  if (a->codes)
+    put_codes(c, x, at, a);
+  else
+    put_items(c, x, at, a);
+  R_CheckUserInterrupt();
+}
+
+void intern_fill(struct interner *c, SEXP x) {
+  const R_xlen_t n = XLENGTH(x);
+  for (R_xlen_t i = 0; i < n;) {
+    const struct string_array *block = NULL;
+    if (c->in->at == c->in->end) block = input_strings(c->in, (size_t) (n - i));
+    if (block) {
+      put_block(c, x, i, block);
+      i += (R_xlen_t) block->n;
+      continue;
+    }
+    SET_STRING_ELT(x, i++, intern_read(c));
+    if (i % INTERRUPT_STRIDE == 0) R_CheckUserInterrupt();
+  }
+}
+
+// ---- names that many lists have in common -------------------------------------------------
+
+static struct cached_names *names_place(struct interner *c, const unsigned char *at) {
+  uint64_t word[NAMES_HEAD / 8];
+  memcpy(word, at, NAMES_HEAD);
+  const uint64_t hash = (word[0] ^ word[1] * 3 ^ word[2] * 5) * 0x9E3779B97F4A7C15u;
+  return &c->names[hash >> 60];
+}
+
+SEXP intern_same_names(struct interner *c) {
+  struct input *in = c->in;
+  if (!c->names || in->end - in->at < NAMES_MAX_LEN) return NULL;
+  const struct cached_names *e = names_place(c, in->at);
+  if (!e->names || memcmp(e->bytes, in->at, e->len) != 0) return NULL;
+  in->at += e->len;
+  return e->names;
+}
+
+void intern_remember_names(struct interner *c, const unsigned char *at, SEXP names) {
+  const ptrdiff_t len = c->in->at - at;
+  if (len < NAMES_HEAD || len > NAMES_MAX_LEN) return;
+  if (!c->names) {
+    SET_VECTOR_ELT(c->keep, KEEP_NAMES, Rf_allocVector(VECSXP, NAMES_SIZE));
+    c->names = (struct cached_names *) R_alloc(NAMES_SIZE, sizeof(struct cached_names));
+    memset(c->names, 0, NAMES_SIZE * sizeof(struct cached_names));
+  }
+  struct cached_names *e = names_place(c, at);
+  e->len = (size_t) len;
+  memcpy(e->bytes, at, (size_t) len);
+  e->names = names;
+  SET_VECTOR_ELT(VECTOR_ELT(c->keep, KEEP_NAMES), e - c->names, names);
+}
