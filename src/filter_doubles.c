@@ -1,5 +1,7 @@
 #include "filter_doubles.h"
 
+#include <float.h>
+
 #include "bitpack.h"
 #include "codes.h"
 #include "double_fit.h"
@@ -13,6 +15,11 @@
 
 #ifdef __SSE2__
 #include <emmintrin.h>
+#endif
+
+// What is written as a product or quotient must come out the same everywhere.
+#if FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2
+#error "riffle needs doubles without excess precision (on 32-bit x86: CFLAGS = -msse2 -mfpmath=sse)"
 #endif
 
 enum { HEAD = 24, DELTA_HEAD = 32, MAX_SPECIALS = 7, PATCH = 12, GROUP = 32, PAIRS = 64 };

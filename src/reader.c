@@ -216,6 +216,8 @@ static enum status load(struct reader *r) {
   piece_release(r, j->piece);
   j->piece = NULL;
   st = cut(r, &j->header, &j->block);
+  if (st == OK && !r->ended && j->header.kind == BLOCK_INDEX)
+    st = block_check(j->block, &j->header, &r->err);
   if (st || r->ended || j->header.kind == BLOCK_INDEX) {
     ring_unclaim(&r->ring);
     return st;

@@ -63,6 +63,7 @@ enum status reader_get_slow(struct reader *r, void **p, size_t *n);
 static inline enum status reader_get(struct reader *r, void **p, size_t *n) {
   if (*n <= (size_t) (r->end - r->at)) {
     if (*n) memcpy(*p, r->at, *n);
+    *p = (char *) *p + *n;
     r->at += *n;
     *n = 0;
     return OK;

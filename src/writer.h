@@ -61,6 +61,7 @@ enum status writer_put_slow(struct writer *w, const void **p, size_t *n);
 static inline enum status writer_put(struct writer *w, const void **p, size_t *n) {
   if (*n <= (size_t) (w->end - w->at)) {
     if (*n) memcpy(w->at, *p, *n);
+    *p = (const char *) *p + *n;
     w->at += *n;
     *n = 0;
     return OK;
