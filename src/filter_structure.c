@@ -111,19 +111,30 @@ struct columns {
   void *numbers;  // scratch for the filters
 };
 
-static void put_payload(struct columns *c, enum part part, const unsigned char *in, size_t n) {
+// Most payloads are one number or a few characters: a copy of a fixed length is no call.
+static inline void copy_short(void *to, const void *from, size_t n) {
+  if (n == 4)
+    memcpy(to, from, 4);
+  else if (n == 8)
+    memcpy(to, from, 8);
+  else
+    memcpy(to, from, n);
+}
+
+static inline void put_payload(struct columns *c, enum part part, const unsigned char *in,
+                               size_t n) {
   switch (part) {
     case INTEGERS:
-      memcpy(c->integers + c->n_integers, in, n);
+      copy_short(c->integers + c->n_integers, in, n);
       c->n_integers += n / 4;
       break;
     case DOUBLES:
     case PAIRS:
-      memcpy(c->doubles + 8 * c->n_doubles, in, n);
+      copy_short(c->doubles + 8 * c->n_doubles, in, n);
       c->n_doubles += n / 8;
       break;
     default:
-      memcpy(c->characters + c->n_characters, in, n);
+      copy_short(c->characters + c->n_characters, in, n);
       c->n_characters += n;
   }
 }
@@ -230,20 +241,20 @@ static inline bool get_payload(struct columns *c, enum part part, size_t n, unsi
   switch (part) {
     case INTEGERS:
       if (n / 4 > c->n_integers) return false;
-      memcpy(out, c->integers, n);
+      copy_short(out, c->integers, n);
       c->integers += n / 4;
       c->n_integers -= n / 4;
       return true;
     case DOUBLES:
     case PAIRS:
       if (n / 8 > c->n_doubles) return false;
-      memcpy(out, c->doubles, n);
+      copy_short(out, c->doubles, n);
       c->doubles += n;
       c->n_doubles -= n / 8;
       return true;
     default:
       if (n > c->n_characters) return false;
-      memcpy(out, c->characters, n);
+      copy_short(out, c->characters, n);
       c->characters += n;
       c->n_characters -= n;
       return true;

@@ -106,8 +106,19 @@ static bool again(const struct walk *w, enum status st) {
   return true;
 }
 
-static void put_blocks(struct walk *w, const void *p, size_t n) {
+static void put_blocks_slow(struct walk *w, const void *p, size_t n) {
   while (again(w, writer_put(w->writer, &p, &n))) {}
+}
+
+// Mostly a word, and there is room: then no more than a store.
+INLINE void put_blocks(struct walk *w, const void *p, size_t n) {
+  struct writer *to = w->writer;
+  if (n > (size_t) (to->end - to->at)) {
+    put_blocks_slow(w, p, n);
+    return;
+  }
+  if (n) memcpy(to->at, p, n);
+  to->at += n;
 }
 
 static inline void put_memory(struct walk *w, const void *p, size_t n) {
