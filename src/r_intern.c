@@ -4,6 +4,7 @@
 
 #include "r_header.h"
 #include "r_item.h"
+#include "r_prefetch.h"
 #include "r_stream.h"
 
 enum {
@@ -13,6 +14,7 @@ enum {
   CACHE_AFTER = 32,    // fewer strings do not repay the making of the cache
   CACHED_LEN = 16,     // the longest string in it
   ITEM_HEAD = 8,       // flags and length
+  AHEAD = 32,          // strings of a block brought near before they are made
   INTERRUPT_STRIDE = 1 << 16
 };
 
@@ -169,11 +171,28 @@ static void reserve_made(struct interner *c, size_t n) {
   c->made_cap = n;
 }
 
-// A string is reachable from x before the next one is made.
+// Whether the items' characters lie one behind the other and none is NUL.
+static bool are_clean(const struct string_array *a) {
+  if (a->n == 0) return true;
+  const char *at = a->items[0].chars;
+  for (size_t i = 0; i < a->n; i++) {
+    if (a->items[i].chars != at) return false;
+    at += a->items[i].len > 0 ? a->items[i].len : 0;
+  }
+  return at == a->items[0].chars || !memchr(a->items[0].chars, 0, (size_t) (at - a->items[0].chars));
+}
+
+// A string is reachable from x before the next one is made. R waits for memory in each call, and
+// the processor gets on to the next one only if there is little between them.
 static void put_items(struct interner *c, SEXP x, R_xlen_t at, const struct string_array *a) {
+  const bool clean = are_clean(a);
   for (size_t i = 0; i < a->n; i++) {
     const struct string_item *item = &a->items[i];
-    SET_STRING_ELT(x, at + (R_xlen_t) i, make_chars(c, item->flags, item->chars, item->len));
+    if (i + AHEAD < a->n) prefetch_bytes(a->items[i + AHEAD].chars);  // another thread wrote them
+    const bool simple = clean && item->flags == (CHARSXP | CHARS_ASCII) && item->len >= 0;
+    SEXP chars = simple ? Rf_mkCharLenCE(item->chars, item->len, CE_NATIVE)
+                        : make_chars(c, item->flags, item->chars, item->len);
+    SET_STRING_ELT(x, at + (R_xlen_t) i, chars);
   }
 }
 

@@ -7,13 +7,17 @@
 
 #include <Rinternals.h>
 
-static inline void prefetch(SEXP x) {
+static inline void prefetch_bytes(const void *p) {
 #if defined(__GNUC__)
-  __builtin_prefetch(x);
-  __builtin_prefetch((const char *) x + 48);
+  __builtin_prefetch(p);
 #else
-  (void) x;
+  (void) p;
 #endif
+}
+
+static inline void prefetch(SEXP x) {
+  prefetch_bytes(x);
+  prefetch_bytes((const char *) x + 48);
 }
 
 #endif
