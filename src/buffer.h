@@ -17,9 +17,9 @@ static inline void buffer_close(struct buffer *b) {
 }
 
 static inline bool buffer_reserve(struct buffer *b, size_t n) {
-  if (n <= b->cap) return true;
+  if (b->p && n <= b->cap) return true;
   buffer_close(b);
-  if (!(b->p = malloc(n))) return false;
+  if (!(b->p = malloc(n ? n : 1))) return false;  // nothing is not NULL: arithmetic on it is defined
   b->cap = n;
   return true;
 }

@@ -139,15 +139,44 @@ static inline void put_payload(struct columns *c, enum part part, const unsigned
   }
 }
 
-// Takes the bytes apart. False: too much of it makes no sense.
-static bool split(const unsigned char *in, size_t len, size_t skip, struct columns *c) {
+static void count_payload(struct columns *c, enum part part, size_t n) {
+  if (part == INTEGERS)
+    c->n_integers += n / 4;
+  else if (part == CHARACTERS)
+    c->n_characters += n;
+  else
+    c->n_doubles += n / 8;
+}
+
+// How long the columns are. False: too much of it makes no sense.
+static bool count_columns(const unsigned char *in, size_t len, size_t skip, struct columns *c) {
   size_t at = skip, senseless = 0;
+  *c = (struct columns){.n_characters = skip};
+  while (len - at >= 4) {
+    const uint32_t flags = word_at(in + at);
+    at += 4;
+    c->n_flags++;
+    senseless += !makes_sense(flags);
+    const enum part part = part_of(flags);
+    if (part == NOTHING || len - at < 4) continue;
+    const size_t n = payload_len(part, word_at(in + at), len - at - 4);
+    c->n_lengths++;
+    count_payload(c, part, n);
+    at += 4 + n;
+  }
+  c->n_characters += len - at;
+  return senseless <= c->n_flags / 16;
+}
+
+// Takes the bytes apart, into columns that are long enough; counts them anew.
+static void split(const unsigned char *in, size_t len, size_t skip, struct columns *c) {
+  size_t at = skip;
+  c->n_flags = c->n_lengths = c->n_integers = c->n_doubles = c->n_characters = 0;
   put_payload(c, CHARACTERS, in, skip);
   while (len - at >= 4) {
     const uint32_t flags = word_at(in + at);
     at += 4;
     c->flags[c->n_flags++] = flags;
-    senseless += !makes_sense(flags);
     const enum part part = part_of(flags);
     if (part == NOTHING || len - at < 4) continue;
     const uint32_t count = word_at(in + at);
@@ -158,7 +187,6 @@ static bool split(const unsigned char *in, size_t len, size_t skip, struct colum
     at += n;
   }
   put_payload(c, CHARACTERS, in + at, len - at);
-  return senseless <= c->n_flags / 16;
 }
 
 static size_t align16(size_t n) { return (n + 15) & ~(size_t) 15; }
@@ -169,23 +197,23 @@ static size_t numbers_room(size_t raw_len) {
   return align16(a > b ? a : b);
 }
 
-// Every column could take all of the bytes.
-static struct columns columns_in(void *scratch, size_t raw_len) {
+// The columns, one behind the other, as long as their counts say; doubles first, for alignment.
+static void place_columns(struct columns *c, void *scratch, size_t raw_len) {
   unsigned char *p = scratch;
-  const size_t room = align16(raw_len);
-  return (struct columns){.flags = (uint32_t *) p,
-                          .lengths = (uint32_t *) (p + room),
-                          .integers = (uint32_t *) (p + 2 * room),
-                          .doubles = p + 3 * room,
-                          .characters = p + 4 * room,
-                          .numbers = p + 5 * room};
+  c->doubles = p;
+  c->flags = (uint32_t *) (p += 8 * c->n_doubles);
+  c->lengths = c->flags + c->n_flags;
+  c->integers = c->lengths + c->n_lengths;
+  c->characters = (unsigned char *) (c->integers + c->n_integers);
+  c->numbers = (unsigned char *) scratch + align16(raw_len);
 }
 
-size_t structure_scratch(size_t raw_len) { return 5 * align16(raw_len) + numbers_room(raw_len); }
+size_t structure_scratch(size_t raw_len) { return align16(raw_len) + numbers_room(raw_len); }
 
+// A column's own bound is at most twice its bytes and a little.
 size_t structure_bound(size_t raw_len) {
-  return HEAD + 3 * column_bound(NUMBER_I32, raw_len / 4) + column_bound(NUMBER_F64, raw_len / 8) +
-         raw_len;
+  const size_t a = column_bound(NUMBER_I32, 0), b = column_bound(NUMBER_F64, 0);
+  return HEAD + 3 * a + b + 2 * raw_len;
 }
 
 void structure_encode(const unsigned char *in, size_t len, unsigned char *out, void *scratch,
@@ -193,8 +221,10 @@ void structure_encode(const unsigned char *in, size_t len, unsigned char *out, v
   *result = (struct packed){.filter = FILTER_NONE, .hint = PACKED_COMPRESS};
   if (len < LEAST_LEN) return;
   const size_t skip = find_start(in, len);
-  struct columns c = columns_in(scratch, len);
-  if (skip == MOST_SKIP || !split(in, len, skip, &c)) return;
+  struct columns c;
+  if (skip == MOST_SKIP || !count_columns(in, len, skip, &c)) return;
+  place_columns(&c, scratch, len);
+  split(in, len, skip, &c);
   size_t dense = 0;
   unsigned char *at = out + HEAD;
   const size_t head[] = {skip,         c.n_flags,   c.n_lengths,
@@ -213,7 +243,8 @@ void structure_encode(const unsigned char *in, size_t len, unsigned char *out, v
 
 // ---- decode -------------------------------------------------------------------------------
 
-static enum status get_columns(struct input *in, size_t raw_len, struct columns *c, size_t *skip) {
+static enum status get_columns(struct input *in, size_t raw_len, void *scratch, struct columns *c,
+                               size_t *skip) {
   const unsigned char *head = input_take(in, HEAD);
   if (!head) return ERR_CORRUPT;
   *skip = le_load32(head);
@@ -224,6 +255,7 @@ static enum status get_columns(struct input *in, size_t raw_len, struct columns 
   c->n_characters = le_load32(head + 20);
   const uint64_t words = (uint64_t) c->n_flags + c->n_lengths + c->n_integers;
   if (4 * words + 8 * (uint64_t) c->n_doubles + c->n_characters != raw_len) return ERR_CORRUPT;
+  place_columns(c, scratch, raw_len);
   enum status st;
   if ((st = column_get(in, NUMBER_I32, c->n_flags, c->flags, c->numbers)) ||
       (st = column_get(in, NUMBER_I32, c->n_lengths, c->lengths, c->numbers)) ||
@@ -292,9 +324,9 @@ enum status structure_decode(uint8_t filter, uint8_t param, const unsigned char 
                              size_t raw_len, unsigned char *out, void *scratch) {
   if (filter != STRUCTURE_COLUMNS || param) return ERR_VERSION;
   struct input input = {in, len};
-  struct columns c = columns_in(scratch, raw_len);
+  struct columns c;
   size_t skip;
-  const enum status st = get_columns(&input, raw_len, &c, &skip);
+  const enum status st = get_columns(&input, raw_len, scratch, &c, &skip);
   if (st) return st;
   return join(&c, skip, out, raw_len) ? OK : ERR_CORRUPT;
 }

@@ -39,7 +39,8 @@ enum status file_header_decode(const unsigned char *in, size_t n, struct file_he
                             .stream_version = in[10],
                             .plain = in[11] & FLAG_PLAIN,
                             .max_raw = load_u32(in + 12)};
-  if (in[8] == 0 || in[9] > 1 || h->stream_version < 2 || h->max_raw > MAX_RAW_LEN)
+  if (in[8] == 0 || in[9] > 1 || h->stream_version < 2 || h->max_raw == 0 ||
+      h->max_raw > MAX_RAW_LEN)
     return fail(e, ERR_CORRUPT, 0, "its header makes no sense");
   if (h->stream_version > 3 || (in[11] & ~FLAG_PLAIN))
     return fail(e, ERR_VERSION, 0, "it uses a feature that this riffle does not know");
@@ -82,7 +83,8 @@ enum status block_header_decode(const unsigned char *in, const struct file_heade
   if (h->seq != (uint32_t) seq)
     return fail_block(e, ERR_CORRUPT, 0, "is corrupt or out of order", seq);
   if (h->raw_len > f->max_raw || h->packed_len > max_packed_len(f->max_raw) ||
-      h->stored_len > h->packed_len || h->count > h->raw_len)
+      h->stored_len > h->packed_len || h->count > h->raw_len ||
+      (h->kind == BLOCK_INDEX && h->raw_len))
     return fail_block(e, ERR_CORRUPT, 0, "is corrupt (impossible length)", seq);
   return OK;
 }

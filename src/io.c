@@ -27,10 +27,14 @@
 #ifndef O_CLOEXEC
 #define O_CLOEXEC 0
 #endif
+#ifndef O_NONBLOCK
+#define O_NONBLOCK 0
+#endif
 
 enum {
   IO_PIECE_MAX = 1 << 30,  // read() and write() take at most about 2 GiB at once
   IO_WAIT_MS = 100,
+  WRITEBACK_LEN = 1 << 23,
   CHUNK_FIRST = 1 << 9,
   CHUNK_MAX = 1 << 23
 };
@@ -195,10 +199,9 @@ static int may_write(const char *path) {
   (void) path;
   return 0;
 }
-static int keep_mode(int fd, const struct stat *old) {
+static void keep_mode(int fd, const struct stat *old) {
   (void) fd;
   (void) old;
-  return 0;
 }
 #else
 typedef sigset_t signal_mask;
@@ -234,16 +237,18 @@ static int remove_path(const char *path) { return unlink(path); }
 static int rename_path(const char *from, const char *to) { return rename(from, to); }
 static int may_write(const char *path) { return access(path, W_OK); }
 
-static int keep_mode(int fd, const struct stat *old) {
+// As far as the system lets us: a file of someone else in a shared folder becomes ours, and some
+// file systems keep no permissions.
+static void keep_mode(int fd, const struct stat *old) {
   if (fchown(fd, old->st_uid, old->st_gid) != 0 && fchown(fd, (uid_t) -1, old->st_gid) != 0)
-    errno = 0;  // someone else's file in a shared folder: the new one is ours
-  return fchmod(fd, old->st_mode & 07777);
+    errno = 0;
+  if (fchmod(fd, old->st_mode & 0777) != 0) errno = 0;
 }
 
 // Where a write to `path` would end up: symbolic links followed, also to a file not there yet.
 static char *resolve(const char *path) {
   char *to = strdup(path);
-  for (int hops = 0; to && hops < 40; hops++) {
+  for (int hops = 0; to && hops <= 40; hops++) {
     char link[PATH_MAX];
     const ssize_t n = readlink(to, link, sizeof(link) - 1);
     if (n < 0) return to;
@@ -264,10 +269,24 @@ static char *resolve(const char *path) {
 }
 #endif
 
+// Whether a write that failed so is to be tried again: a descriptor that was given to us, such as
+// /dev/stdout, may be non-blocking.
+static bool wait_writable(int fd, int error) {
+#ifdef _WIN32
+  (void) fd;
+  (void) error;
+  return false;
+#else
+  struct pollfd p = {.fd = fd, .events = POLLOUT};
+  return (error == EAGAIN || error == EWOULDBLOCK) && (poll(&p, 1, -1) >= 0 || errno == EINTR);
+#endif
+}
+
 static enum status write_all(int fd, const unsigned char *p, size_t n, struct error *e) {
   while (n) {
     const ssize_t k = write(fd, p, n < IO_PIECE_MAX ? n : IO_PIECE_MAX);
     if (k < 0 && errno == EINTR) continue;
+    if (k < 0 && wait_writable(fd, errno)) continue;
     if (k < 0) return fail(e, ERR_IO, errno, "writing");
     if (k == 0) return fail(e, ERR_IO, ENOSPC, "writing");
     p += k;
@@ -276,8 +295,27 @@ static enum status write_all(int fd, const unsigned char *p, size_t n, struct er
   return OK;
 }
 
+// A file system that sees a file replaced (ext4) puts the new one's data on disk before the rename.
+// Begun while the rest is still being made, that delays the rename less; it is no more than a hint.
+static void begin_writeback(struct sink *s, size_t n) {
+#ifdef SYNC_FILE_RANGE_WRITE
+  s->file.at += n;
+  const uint64_t len = s->file.at - s->file.begun;
+  if (!s->file.replaces || len < WRITEBACK_LEN) return;
+  sync_file_range(s->file.fd, (off_t) s->file.begun, (off_t) len, SYNC_FILE_RANGE_WRITE);
+  s->file.begun = s->file.at;
+#else
+  (void) s;
+  (void) n;
+#endif
+}
+
 static enum status file_write(struct sink *s, const void *p, size_t n, struct error *e) {
-  if (!s->file.may_signal) return write_all(s->file.fd, p, n, e);
+  if (!s->file.may_signal) {
+    if (write_all(s->file.fd, p, n, e)) return e->code;
+    begin_writeback(s, n);
+    return OK;
+  }
   signal_mask old;
   block_sigpipe(&old);
   const enum status st = write_all(s->file.fd, p, n, e);
@@ -286,6 +324,7 @@ static enum status file_write(struct sink *s, const void *p, size_t n, struct er
 }
 
 static enum status file_reset(struct sink *s, struct error *e) {
+  s->file.at = s->file.begun = 0;
   if (lseek(s->file.fd, 0, SEEK_SET) == 0 && ftruncate(s->file.fd, 0) == 0) return OK;
   return fail(e, ERR_IO, errno, "writing");
 }
@@ -315,6 +354,17 @@ static size_t dir_len(const char *path) {
   return n;
 }
 
+static bool is_fifo(const char *path) {
+  struct stat st;
+  return stat_path(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+static void wait_a_little(void) {
+#ifndef _WIN32
+  poll(NULL, 0, IO_WAIT_MS);
+#endif
+}
+
 // A name beside the target: hidden, told apart by process, and short whatever the target's name.
 static char *temp_name(const char *target, unsigned attempt) {
   const size_t dir = dir_len(target);
@@ -325,11 +375,11 @@ static char *temp_name(const char *target, unsigned attempt) {
   return name;
 }
 
-static enum status open_temp(struct sink *s, struct error *e) {
+static enum status open_temp(struct sink *s, int mode, struct error *e) {
   for (unsigned attempt = 0; attempt < 10000; attempt++) {
     s->file.temp = temp_name(s->file.target, attempt);
     if (!s->file.temp) return fail(e, ERR_NOMEM, 0, "opening");
-    s->file.fd = open_path(s->file.temp, O_WRONLY | O_CREAT | O_EXCL | O_BINARY, 0666);
+    s->file.fd = open_path(s->file.temp, O_WRONLY | O_CREAT | O_EXCL | O_BINARY, mode);
     if (s->file.fd >= 0) return OK;
     free(s->file.temp);
     s->file.temp = NULL;
@@ -346,16 +396,22 @@ static int named_descriptor(const char *path) {
   if (strcmp(path, "/dev/stderr") == 0) return 2;
   for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
     const size_t n = strlen(prefixes[i]);
-    if (strncmp(path, prefixes[i], n) == 0) return atoi(path + n);
+    if (strncmp(path, prefixes[i], n) == 0 && path[n] >= '0' && path[n] <= '9') return atoi(path + n);
   }
   return -1;
 }
 
+// A fifo that nobody reads cannot be opened yet: AGAIN, after a while.
 static enum status open_direct(struct sink *s, const char *path, struct error *e) {
   const int named = named_descriptor(path);
-  s->file.fd = named >= 0 ? dup(named) : open_path(path, O_WRONLY | O_BINARY, 0);
+  s->file.fd = named >= 0 ? dup(named) : open_path(path, O_WRONLY | O_BINARY | O_NONBLOCK, 0);
   s->file.may_signal = true;
-  return s->file.fd >= 0 ? OK : fail(e, ERR_IO, errno, "opening");
+  if (s->file.fd >= 0) return OK;
+  if (errno == ENXIO && is_fifo(path)) {
+    wait_a_little();
+    return AGAIN;
+  }
+  return fail(e, ERR_IO, errno, "opening");
 }
 
 enum status sink_file(struct sink *s, const char *path, struct error *e) {
@@ -369,9 +425,11 @@ enum status sink_file(struct sink *s, const char *path, struct error *e) {
   if (exists && !S_ISREG(old.st_mode)) return open_direct(s, path, e);
   if (exists && may_write(path) != 0) return fail(e, ERR_IO, errno, "opening");
   if (!(s->file.target = resolve(path))) return fail(e, ERR_IO, errno, "opening");
-  if (open_temp(s, e)) return e->code;
+  // What replaces a private file is private from the start; keep_mode() opens it up.
+  if (open_temp(s, exists ? 0600 : 0666, e)) return e->code;
   s->reset = file_reset;
-  if (exists && keep_mode(s->file.fd, &old) != 0) return fail(e, ERR_IO, errno, "opening");
+  s->file.replaces = exists;
+  if (exists) keep_mode(s->file.fd, &old);
   return OK;
 }
 
@@ -447,11 +505,12 @@ static enum status pipe_read(struct source *s, void *p, size_t n, size_t *got, s
   while (*got < n) {
     if (pipe_is_silent(s->fd)) return AGAIN;
     const ssize_t k = read_piece(s, (unsigned char *) p + *got, n - *got, 0);
-    if (k < 0 && errno != EINTR) return fail(e, ERR_IO, errno, "reading");
+    if (k < 0 && errno != EINTR && errno != EAGAIN) return fail(e, ERR_IO, errno, "reading");
     if (k == 0) break;
-    if (k > 0) *got += (size_t) k;
+    if (k < 0) continue;
+    *got += (size_t) k;
+    s->at += (size_t) k;
   }
-  s->at += *got;
   return OK;
 }
 
@@ -468,7 +527,7 @@ static void file_source_close(struct source *s) {
 enum status source_file(struct source *s, const char *path, struct error *e) {
   *s = (struct source){.read = file_read, .close = file_source_close, .fd = -1};
   struct stat st;
-  s->fd = open_path(path, O_RDONLY | O_BINARY, 0);
+  s->fd = open_path(path, O_RDONLY | O_BINARY | O_NONBLOCK, 0);  // a fifo nobody writes to yet
   if (s->fd < 0 && errno == EACCES && stat_path(path, &st) == 0 && S_ISDIR(st.st_mode))
     errno = EISDIR;  // what Windows calls a folder that is opened
   if (s->fd < 0) return fail(e, ERR_IO, errno, "opening");

@@ -22,6 +22,8 @@ struct sink {
     int fd;
     char *temp;         // the file being written, or NULL: written in place (a pipe, a device)
     char *target;       // what `temp` is renamed to
+    bool replaces;      // there is a file of the target's name
+    uint64_t at, begun; // bytes written, and how many of them the disk has been told of
     bool may_signal;    // a pipe or socket: writing can raise SIGPIPE
   } file;
   struct {
@@ -32,7 +34,8 @@ struct sink {
 
 // A file is written beside `path` and renamed onto it when committed; of a symbolic link the
 // target is replaced. It gets the old file's permissions, or those of a newly created file.
-// What is no regular file (fifo, device, /dev/stdout) is written directly.
+// What is no regular file (fifo, device, /dev/stdout) is written directly. AGAIN: a fifo has no
+// reader yet; call again.
 enum status sink_file(struct sink *s, const char *path, struct error *e);
 // Collects everything; sink_move() then hands it over.
 void sink_memory(struct sink *s);

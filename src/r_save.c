@@ -20,10 +20,12 @@ struct save_call {
 };
 
 static void open_sink(struct save_call *c) {
+  enum status st = OK;
   if (!c->path)
     sink_memory(&c->sink);
-  else if (sink_file(&c->sink, c->path, &c->err))
-    throw_error(&c->err, &c->subject);
+  else
+    while ((st = sink_file(&c->sink, c->path, &c->err)) == AGAIN) R_CheckUserInterrupt();
+  if (st) throw_error(&c->err, &c->subject);
 }
 
 static void open_writer(struct save_call *c, bool plain) {

@@ -4,7 +4,7 @@
 
 enum {
   PIECE_LEN = 1 << 20,    // a file is read in such pieces
-  VERIFY_STRIDE = 1 << 6  // blocks verified between two looks for an interrupt
+  BLOCKS_PER_LOOK = 1 << 6  // for an interrupt
 };
 
 struct piece {
@@ -102,7 +102,8 @@ static struct piece *piece_open(struct reader *r, size_t cap) {
 
 static size_t piece_cap(const struct reader *r, size_t n) {
   if (!r->source->can_seek) return n > PIECE_LEN ? n : PIECE_LEN;
-  const uint64_t left = r->source->len - r->source->at + n;
+  const struct source *s = r->source;  // a file that grows may have been read past its length
+  const uint64_t left = (s->at < s->len ? s->len - s->at : 0) + n;
   return n > PIECE_LEN ? n : left < PIECE_LEN ? (size_t) left : PIECE_LEN;
 }
 
@@ -151,7 +152,8 @@ static enum status contradicts_end(struct reader *r) {
 
 // Bytes of the file that have not been cut into blocks, as far as is known.
 static uint64_t bytes_left(const struct reader *r) {
-  const uint64_t unread = r->source->can_seek && !r->source->bytes ? r->source->len - r->source->at : 0;
+  const struct source *s = r->source;
+  const uint64_t unread = s->can_seek && !s->bytes && s->at < s->len ? s->len - s->at : 0;
   return unread + r->piece->len - r->piece_at;
 }
 
@@ -287,7 +289,7 @@ static void rewind_to_first_block(struct reader *r) {
 }
 
 static enum status verify_blocks(struct reader *r) {
-  for (int i = 0; i < VERIFY_STRIDE; i++) {
+  for (int i = 0; i < BLOCKS_PER_LOOK; i++) {
     struct block_header h;
     const unsigned char *block;
     const enum status st = cut(r, &h, &block);
@@ -373,7 +375,7 @@ enum status reader_numbers(struct reader *r, void **p, size_t *n) {
     const enum status st = front(r, &s);
     if (st) return st;
     struct read_job *j = s ? s->job : NULL;
-    if (!j || j->header.kind != BLOCK_NUMBERS || j->header.raw_len > *n) {
+    if (!j || !j->held || j->header.raw_len > *n) {
       const enum status filled = reader_fill(r);
       if (filled) return filled;
       continue;
@@ -384,6 +386,7 @@ enum status reader_numbers(struct reader *r, void **p, size_t *n) {
     *n -= j->header.raw_len;
     if (submit(r, s)) return r->err.code;
     ring_release(&r->ring);
+    if (*n && r->n_blocks % BLOCKS_PER_LOOK == 0) return AGAIN;
   }
   return OK;
 }

@@ -62,7 +62,8 @@ const unsigned char *reader_first_bytes(const struct reader *r, size_t *n);
 enum status reader_get_slow(struct reader *r, void **p, size_t *n);
 static inline enum status reader_get(struct reader *r, void **p, size_t *n) {
   if (*n <= (size_t) (r->end - r->at)) {
-    if (*n) memcpy(*p, r->at, *n);
+    if (*n == 0) return OK;  // before the first block both pointers may be NULL
+    memcpy(*p, r->at, *n);
     *p = (char *) *p + *n;
     r->at += *n;
     *n = 0;
@@ -71,7 +72,7 @@ static inline enum status reader_get(struct reader *r, void **p, size_t *n) {
   return reader_get_slow(r, p, n);
 }
 
-// At least one byte in at..end, or ERR_TRUNCATED at the end of the stream.
+// At least one byte in at..end, or ERR_CORRUPT at the end of the stream.
 enum status reader_fill(struct reader *r);
 
 // For opts.build. The next *n bytes of the stream are numbers and go to *p, whose memory stays

@@ -48,7 +48,8 @@ static void keep_error(struct ring *r, const struct error *e) {
 static void drain_due(struct ring *r, bool is_producer) {
   if (!r->ops.drain || r->draining || (r->ops.drain_on_producer && !is_producer)) return;
   r->draining = true;
-  for (struct slot *s = slot_at(r, r->tail); s->state == SLOT_DONE; s = slot_at(r, r->tail)) {
+  for (struct slot *s = slot_at(r, r->tail); s->state == SLOT_DONE && !r->stop;
+       s = slot_at(r, r->tail)) {
     if (r->err.code == OK) {
       struct error e = {0};
       pthread_mutex_unlock(&r->lock);

@@ -5,7 +5,8 @@
 enum {
   TABLE_FIRST_SIZE = 1 << 10,
   ITEMS_FIRST = 1 << 8,
-  TRIAL = 1 << 10  // so many strings must pass before a batch is judged to repeat nothing
+  TRIAL = 1 << 10,       // a batch is judged after so many strings, and for good
+  LONG_TRIAL = 1 << 13   // after so many
 };
 
 void string_table_close(struct string_table *t) {
@@ -85,9 +86,15 @@ static bool become_plain(struct string_batch *b) {
   return true;
 }
 
+// Nearly all strings so far differ, or half of many.
+static bool repeats_nothing(const struct string_batch *b) {
+  return (b->n >= TRIAL && b->n_items > b->n - b->n / 8) ||
+         (b->n >= LONG_TRIAL && b->n_items > b->n / 2);
+}
+
 bool string_batch_add(struct string_batch *b, struct string_table *t, uintptr_t key,
                       struct string_item item) {
-  if (!b->plain && b->n >= TRIAL && b->n_items > b->n / 2 && !become_plain(b)) return false;
+  if (!b->plain && repeats_nothing(b) && !become_plain(b)) return false;
   if (!room_for_items(b, b->n_items + 1)) return false;
   const uint32_t code = (uint32_t) b->n_items++;
   ((struct string_item *) b->items.p)[code] = item;

@@ -153,7 +153,7 @@ enum status writer_put_slow(struct writer *w, const void **p, size_t *n) {
 }
 
 static enum status begin(struct writer *w, enum block_kind kind, enum number_type type) {
-  if (flush(w)) return w->err.code;
+  if (w->err.code || flush(w)) return w->err.code;
   w->kind = kind;
   w->type = type;
   return OK;
@@ -185,6 +185,7 @@ enum status writer_lend(struct writer *w, enum number_type type, const void **p,
 }
 
 enum status writer_batch(struct writer *w, struct string_batch **batch) {
+  if (w->err.code) return w->err.code;
   if (w->kind != BLOCK_STRINGS && begin(w, BLOCK_STRINGS, NUMBER_U8)) return w->err.code;
   if (w->slot && string_batch_is_full(&job_of(w)->batch) && flush(w)) return w->err.code;
   if (!w->slot) {

@@ -60,7 +60,8 @@ enum status writer_open(struct writer *w, struct sink *sink, const struct writer
 enum status writer_put_slow(struct writer *w, const void **p, size_t *n);
 static inline enum status writer_put(struct writer *w, const void **p, size_t *n) {
   if (*n <= (size_t) (w->end - w->at)) {
-    if (*n) memcpy(w->at, *p, *n);
+    if (*n == 0) return OK;  // before the first block both pointers may be NULL
+    memcpy(w->at, *p, *n);
     *p = (const char *) *p + *n;
     w->at += *n;
     *n = 0;
