@@ -1,5 +1,6 @@
 // bitpack and planes: every width and length against a bit-by-bit reading, in exact buffers at
 // odd addresses.
+// one thread
 #include "bitpack.h"
 #include "planes.h"
 

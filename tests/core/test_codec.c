@@ -1,4 +1,5 @@
 // Tests of codec.c: every codec and level there and back, and input that was tampered with.
+// one thread
 #include "codec.h"
 
 #include "check.h"

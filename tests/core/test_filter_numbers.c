@@ -1,5 +1,6 @@
 // filter_numbers: bits come back whatever the numbers, the filter is the one meant, and packed
 // bytes that lie are refused within their bounds. Buffers are exact, so that ASan sees any excess.
+// one thread
 #include "filter_numbers.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
 // Tests of filter_strings.c: round trips by every layout, and packed bytes that were tampered with.
+// one thread
 #include "check.h"
 #include "filter_strings.h"
 

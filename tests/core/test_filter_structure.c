@@ -1,4 +1,5 @@
 // Tests of filter_structure.c: any bytes come back, and columns that lie are found out.
+// one thread
 #include "check.h"
 #include "filter_structure.h"
 

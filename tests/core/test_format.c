@@ -1,4 +1,5 @@
 // Tests of format.c: every field there and back, every bound, every byte covered by a checksum.
+// one thread
 #include "format.h"
 
 #include <xxhash.h>

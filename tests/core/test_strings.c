@@ -1,4 +1,5 @@
 // Tests of strings.c: a batch holds what was added, in order, each distinct string once.
+// one thread
 #include "strings.h"
 
 #include "check.h"
