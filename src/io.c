@@ -242,7 +242,7 @@ static int may_write(const char *path) { return access(path, W_OK); }
 static void keep_mode(int fd, const struct stat *old) {
   if (fchown(fd, old->st_uid, old->st_gid) != 0 && fchown(fd, (uid_t) -1, old->st_gid) != 0)
     errno = 0;
-  if (fchmod(fd, old->st_mode & 0777) != 0) errno = 0;
+  if (fchmod(fd, old->st_mode & 07777) != 0) errno = 0;
 }
 
 // Where a write to `path` would end up: symbolic links followed, also to a file not there yet.

@@ -204,7 +204,8 @@ static mode_t mode_of(const char *path) {
 static enum status save(const char *path, const void *bytes, size_t n, struct error *e) {
   struct sink s;
   *e = (struct error){0};
-  enum status st = sink_file(&s, path, e);
+  enum status st;
+  while ((st = sink_file(&s, path, e)) == AGAIN) {}  // a fifo without a reader
   if (st == OK) st = s.write(&s, bytes, n, e);
   if (st == OK) st = s.commit(&s, e);
   sink_close(&s);
