@@ -10,7 +10,9 @@
 #include "sample.h"
 
 // A top is what is above the mantissa's field: sign, exponent and up to EXTRA bits of mantissa.
-enum { HEAD = 2, WIDEST = 52, EXTRA = 3, NARROWEST = WIDEST - EXTRA, TOPS = 1 << (12 + EXTRA) };
+enum { HEAD = 2, WIDEST = 52, EXTRA = 3, TOPS = 1 << (12 + EXTRA) };
+// Of fewer doubles only sign and exponent: the table of the others takes longer than they do.
+enum { EXTRA_FROM = 1 << 14 };
 enum { MAX_WHOLE = 7, MAX_TOPS = 256 - MAX_WHOLE, SAMPLE = 2048, STEP = 1024 };
 
 size_t split_bound(size_t n) {
@@ -30,9 +32,9 @@ struct split {
 
 typedef uint8_t sixteen __attribute__((vector_size(16)));
 
-static void find_tops(const unsigned char *in, size_t n, uint8_t seen[TOPS]) {
-  memset(seen, 0, TOPS);
-  for (size_t i = 0; i < n; i++) seen[double_bits(load_double(in + 8 * i)) >> NARROWEST] = 1;
+static void find_tops(const unsigned char *in, size_t n, unsigned width, uint8_t *seen) {
+  memset(seen, 0, (size_t) 1 << (64 - width));
+  for (size_t i = 0; i < n; i++) seen[double_bits(load_double(in + 8 * i)) >> width] = 1;
 }
 
 // Halves the number of tops that may be.
@@ -49,10 +51,11 @@ static size_t count_tops(const uint8_t seen[TOPS], size_t n) {
 // The more bits of mantissa the better the codec fares, which takes codes that repeat by chance for
 // something worth a reference. False if even the exponents are too many.
 static bool choose_width(struct split *s, const unsigned char *in, size_t n) {
-  size_t tops = TOPS;
+  const unsigned extra = n < EXTRA_FROM ? 0 : EXTRA;
+  size_t tops = (size_t) 1 << (12 + extra);
   const size_t most = n / 64 + 16 < MAX_TOPS ? n / 64 + 16 : MAX_TOPS;
-  find_tops(in, n, s->code_of);
-  s->width = NARROWEST;
+  s->width = WIDEST - extra;
+  find_tops(in, n, s->width, s->code_of);
   while (count_tops(s->code_of, tops) > (s->width < WIDEST ? most : MAX_TOPS)) {
     if (s->width == WIDEST) return false;
     drop_bit(s->code_of, tops);
@@ -186,7 +189,7 @@ struct join {
 
 static enum status open_join(struct join *s, uint8_t width, const unsigned char *in, size_t len,
                              size_t n) {
-  if (width < NARROWEST || width > WIDEST) return ERR_VERSION;
+  if (width < WIDEST - EXTRA || width > WIDEST) return ERR_VERSION;
   if (len < HEAD) return ERR_CORRUPT;
   const size_t n_whole = in[0], n_tops = in[1], head = HEAD + 8 * n_whole + 2 * n_tops;
   if (n_whole > MAX_WHOLE || n_tops > MAX_TOPS || len < head || len - head < n) return ERR_CORRUPT;

@@ -310,7 +310,7 @@ static void begin_writeback(struct sink *s, size_t n) {
 #endif
 }
 
-static enum status file_write(struct sink *s, const void *p, size_t n, struct error *e) {
+static enum status write_now(struct sink *s, const void *p, size_t n, struct error *e) {
   if (!s->file.may_signal) {
     if (write_all(s->file.fd, p, n, e)) return e->code;
     begin_writeback(s, n);
@@ -323,13 +323,29 @@ static enum status file_write(struct sink *s, const void *p, size_t n, struct er
   return st;
 }
 
+static enum status flush(struct sink *s, struct error *e) {
+  const size_t n = s->file.n_held;
+  s->file.n_held = 0;
+  return n ? write_now(s, s->file.held, n, e) : OK;
+}
+
+// Small pieces are held back and written together.
+static enum status file_write(struct sink *s, const void *p, size_t n, struct error *e) {
+  if (n > sizeof(s->file.held) - s->file.n_held && flush(s, e)) return e->code;
+  if (n > sizeof(s->file.held)) return write_now(s, p, n, e);
+  if (n) memcpy(s->file.held + s->file.n_held, p, n);
+  s->file.n_held += n;
+  return OK;
+}
+
 static enum status file_reset(struct sink *s, struct error *e) {
-  s->file.at = s->file.begun = 0;
+  s->file.at = s->file.begun = s->file.n_held = 0;
   if (lseek(s->file.fd, 0, SEEK_SET) == 0 && ftruncate(s->file.fd, 0) == 0) return OK;
   return fail(e, ERR_IO, errno, "writing");
 }
 
 static enum status file_commit(struct sink *s, struct error *e) {
+  if (flush(s, e)) return e->code;
   const int fd = s->file.fd;
   s->file.fd = -1;
   if (close(fd) != 0 && errno != EINTR) return fail(e, ERR_IO, errno, "closing");

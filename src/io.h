@@ -24,6 +24,8 @@ struct sink {
     char *target;       // what `temp` is renamed to
     bool replaces;      // there is a file of the target's name
     uint64_t at, begun; // bytes written, and how many of them the disk has been told of
+    unsigned char held[1 << 14];  // not written yet
+    size_t n_held;
     bool may_signal;    // a pipe or socket: writing can raise SIGPIPE
   } file;
   struct {
