@@ -14,7 +14,7 @@ enum { CODING_GROUPS = 0x60, CODING_PLANES = 0x80, GROUPS_HEAD = 4 };
 // Of the codec's gain: what it must promise, in 256ths of the bits it would read.
 enum { GAIN_WANTED = 10 };
 
-enum { SAMPLE = 4096, WINDOW = 4096 };
+enum { SAMPLE = 2048, WINDOW = 2048 };
 
 static inline uint64_t get_code(const struct codes *c, size_t i) {
   const unsigned char *p = (const unsigned char *) c->values + i * c->size;
