@@ -559,10 +559,20 @@ enum status source_file(struct source *s, const char *path, struct error *e) {
   return OK;
 }
 
-enum status source_slurp(struct source *s, struct error *e) {
+static enum status slurp_first(struct source *s, const void *first, size_t n, struct error *e) {
+  const size_t cap = n + (1 << 16);
+  if (!(s->owned = malloc(cap))) return fail(e, ERR_NOMEM, 0, "reading");
+  if (n) memcpy(s->owned, first, n);
+  s->cap = cap;
+  s->len = n;
+  return OK;
+}
+
+enum status source_slurp(struct source *s, const void *first, size_t n, struct error *e) {
+  if (!s->owned && slurp_first(s, first, n, e)) return e->code;
   for (;;) {
     if (s->len == s->cap) {
-      const size_t cap = s->cap ? 2 * s->cap : 1 << 16;
+      const size_t cap = 2 * s->cap;
       unsigned char *more = realloc(s->owned, cap);
       if (!more) return fail(e, ERR_NOMEM, 0, "reading");
       s->owned = more;

@@ -65,9 +65,9 @@ struct source {
 
 enum status source_file(struct source *s, const char *path, struct error *e);
 void source_memory(struct source *s, const void *p, size_t n);
-// Reads what is left of a source that cannot seek into memory, and becomes a source of that.
-// AGAIN: call again.
-enum status source_slurp(struct source *s, struct error *e);
+// Reads what is left of a source that cannot seek into memory, behind the n bytes that were read of
+// it before, and becomes a source of all that. AGAIN: call again.
+enum status source_slurp(struct source *s, const void *first, size_t n, struct error *e);
 // Needs can_seek. *got is less than n only at the end. The cursor stays.
 enum status source_read_at(struct source *s, uint64_t at, void *p, size_t n, size_t *got,
                            struct error *e);

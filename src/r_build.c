@@ -173,7 +173,9 @@ static SEXP new_symbol(struct build *b) {
   return symbol;
 }
 
-// The tag of a pairlist's cell.
+static SEXP refuse(struct build *b, uint32_t flags);
+
+// The tag of a pairlist's cell: a symbol. R's hash tables keep any object there; they are refused.
 static SEXP read_tag(struct build *b) {
   const uint32_t flags = input_word(&b->in);
   SEXP tag = R_NilValue;
@@ -181,6 +183,8 @@ static SEXP read_tag(struct build *b) {
     tag = reference(b, flags);
   else if ((flags & 0xff) == SYMSXP)
     tag = new_symbol(b);
+  else if (b->may_stop)
+    return refuse(b, flags);
   if (TYPEOF(tag) != SYMSXP) input_corrupt(&b->in, "a name in it is not one");
   return tag;
 }
@@ -191,17 +195,18 @@ static SEXP end_attributes(struct build *b) {
   const struct frame *f = top(b);
   SEXP object = f->object;
   attributes_restore(object, f->flags, b->roots, f->root + 1, f->i);
+  if (b->data_only && !attributes_fit(object))
+    input_corrupt(&b->in, "an attribute in it does not fit its object");
   return pop(b, object);
 }
 
 static SEXP begin_item(struct build *b, uint32_t flags);
 
-// The names of a list, if they are short and have no attributes: lists of one shape share them.
-// NULL, and nothing is taken, if they are something else. A data frame's names are its own:
-// data.table changes them in place.
+// The names of a list, if they are short and have no attributes: for lists of one shape a copy of
+// the same, as packages change names in place. NULL, and nothing is taken, if they are something else.
 static SEXP read_names(struct build *b) {
   SEXP names = intern_same_names(&b->chars);
-  if (names) return names;
+  if (names) return Rf_duplicate(names);
   struct input *in = &b->in;
   const unsigned char *at = in->at;
   uint32_t flags = 0;
@@ -210,7 +215,11 @@ static SEXP read_names(struct build *b) {
   const uint64_t taken = in->reader ? in->reader->taken : 0;
   names = PROTECT(begin_item(b, input_word(in)));
   // as long as no other block was begun, `at` is where it was
-  if (!in->reader || in->reader->taken == taken) intern_remember_names(&b->chars, at, names);
+  if (!in->reader || in->reader->taken == taken) {
+    SEXP own = PROTECT(Rf_duplicate(names));
+    intern_remember_names(&b->chars, at, own);
+    UNPROTECT(1);
+  }
   UNPROTECT(1);
   return names;
 }
@@ -225,6 +234,7 @@ static SEXP next_attribute(struct build *b) {
       input_corrupt(&b->in, "its attributes are not a list of names and values");
     }
     SEXP tag = read_tag(b);
+    if (!tag) return NULL;
     root_push(b, tag);
     SEXP names =
         tag == R_NamesSymbol && !(top(b)->flags & FLAG_OBJECT) ? read_names(b) : NULL;
@@ -317,7 +327,9 @@ static SEXP take_element(struct build *b, SEXP value) {
 
 static SEXP cell_tag(struct build *b) {
   struct frame *f = top(b);
-  if (f->flags & FLAG_TAG) SET_TAG(f->cell, read_tag(b));
+  SEXP tag = f->flags & FLAG_TAG ? read_tag(b) : R_NilValue;
+  if (!tag) return NULL;
+  SET_TAG(f->cell, tag);
   f->kind = IN_CELL;
   return NULL;
 }
@@ -336,11 +348,23 @@ static SEXP begin_pairlist(struct build *b, uint32_t flags) {
   return cell_content(b);
 }
 
+// Only the state of an ALTREP object is a pair that ends in something else than NULL: R's code
+// follows a pairlist to that.
+static bool is_altrep_state(const struct build *b) {
+  return b->n_frames >= 2 && b->frames[b->n_frames - 2].kind == IN_ALTREP_STATE;
+}
+
+static SEXP odd_tail(struct build *b) {
+  input_corrupt(&b->in, "a pairlist in it has no end");
+  return NULL;
+}
+
 static SEXP next_cell(struct build *b) {
   const uint32_t flags = input_word(&b->in);
   struct frame *f = top(b);
   if (flags == ITEM_NIL) return pop(b, f->object);
   if ((flags & 0xff) != LISTSXP) {
+    if (!is_altrep_state(b)) return b->may_stop ? refuse(b, flags) : odd_tail(b);
     f->kind = IN_CELL_TAIL;
     return begin_item(b, flags);
   }

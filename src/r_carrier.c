@@ -202,6 +202,44 @@ void attributes_restore(SEXP target, uint32_t flags, SEXP pairs, R_xlen_t first,
 
 // ---- ALTREP -------------------------------------------------------------------------------
 
+static bool is_vector(SEXP x) {
+  return Rf_isVectorAtomic(x) || TYPEOF(x) == VECSXP || TYPEOF(x) == EXPRSXP;
+}
+
+static bool dim_fits(SEXP dim, R_xlen_t n) {
+  if (TYPEOF(dim) != INTSXP || XLENGTH(dim) == 0) return false;
+  double product = 1;
+  for (R_xlen_t i = 0; i < XLENGTH(dim); i++) {
+    if (INTEGER_ELT(dim, i) < 0) return false;  // NA is the least integer
+    product *= INTEGER_ELT(dim, i);
+  }
+  return product == (double) n;
+}
+
+static bool dimnames_fit(SEXP dimnames, SEXP dim) {
+  if (TYPEOF(dimnames) != VECSXP || TYPEOF(dim) != INTSXP || XLENGTH(dimnames) != XLENGTH(dim))
+    return false;
+  for (R_xlen_t i = 0; i < XLENGTH(dim); i++) {
+    SEXP names = VECTOR_ELT(dimnames, i);
+    if (names != R_NilValue && (!is_vector(names) || XLENGTH(names) != INTEGER_ELT(dim, i)))
+      return false;
+  }
+  return true;
+}
+
+bool attributes_fit(SEXP x) {
+  SEXP dim = Rf_getAttrib(x, R_DimSymbol), dimnames = Rf_getAttrib(x, R_DimNamesSymbol);
+  SEXP tsp = Rf_getAttrib(x, R_TspSymbol), class = Rf_getAttrib(x, R_ClassSymbol);
+  const R_xlen_t n = Rf_xlength(x);
+  if (dim != R_NilValue && !dim_fits(dim, n)) return false;
+  if (dimnames != R_NilValue && !dimnames_fit(dimnames, dim)) return false;
+  if (tsp != R_NilValue && (TYPEOF(tsp) != REALSXP || XLENGTH(tsp) != 3)) return false;
+  if (class != R_NilValue && TYPEOF(class) != STRSXP) return false;
+  if (!is_vector(x) || dimnames != R_NilValue) return true;
+  SEXP names = Rf_getAttrib(x, R_NamesSymbol);
+  return names == R_NilValue || (TYPEOF(names) == STRSXP && XLENGTH(names) <= n);
+}
+
 static bool is_whole(double v) { return v == (double) (int64_t) v; }
 
 // Length, first value and step of 1:n and the like.

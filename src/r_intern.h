@@ -37,8 +37,7 @@ SEXP intern_read(struct interner *c);
 void intern_fill(struct interner *c, SEXP x);
 
 // The next item, a short character vector without attributes, if it is the same as one of the last
-// that came by here: then that one. Else NULL, and nothing is taken. Lists of one shape share
-// their names so, as R's own copies of a list do.
+// that came by here: then that one, not to be given away. Else NULL, and nothing is taken.
 SEXP intern_same_names(struct interner *c);
 // The item that began at `at` and has just been read is `names`.
 void intern_remember_names(struct interner *c, const unsigned char *at, SEXP names);

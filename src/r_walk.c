@@ -391,9 +391,16 @@ static bool has_levels(SEXP cell) {
 #endif
 }
 
+// R's hash tables keep any object as a tag.
+static bool is_odd_tag(SEXP tag) { return tag != R_NilValue && TYPEOF(tag) != SYMSXP; }
+
 INLINE void cell(struct walk *w, SEXP x, enum mode mode) {
   const bool has_attributes = attrib_any(x);
   const SEXP tag = TAG(x);
+  if (is_odd_tag(tag)) {
+    foreign(w, mode);
+    return;
+  }
   if (mode != MEMORY && has_levels(x)) w->foreign = true;
   put_word(w, flags_of(x, LISTSXP, has_attributes) | (tag != R_NilValue ? FLAG_TAG : 0), mode);
   if (has_attributes) attributes(w, x, mode);
@@ -401,14 +408,18 @@ INLINE void cell(struct walk *w, SEXP x, enum mode mode) {
   item(w, CAR(x), mode);
 }
 
-// The cells one after the other, then what ends them: NULL, or the last CDR of a dotted pair.
+// The cells one after the other, then the NULL that ends them.
 INLINE void pairlist(struct walk *w, SEXP x, enum mode mode) {
   depth_check(w->subject);
   for (; TYPEOF(x) == LISTSXP && !w->foreign; x = CDR(x)) {
     tick(w, ITEM_COST);
     cell(w, x, mode);
   }
-  item(w, x, mode);
+  if (w->foreign) return;
+  if (x != R_NilValue)
+    foreign(w, mode);
+  else
+    put_word(w, WORD_NIL, mode);
 }
 
 INLINE void list(struct walk *w, SEXP x, R_xlen_t n, enum mode mode) {
@@ -472,6 +483,17 @@ INLINE void vector(struct walk *w, SEXP x, SEXPTYPE type, enum mode mode) {
   if (has_attributes) attributes(w, x, mode);
 }
 
+// A wrapper's state is a pair of its two parts. A deferred string's is a pair already: a list cell
+// that ends in a vector, which is found nowhere else.
+INLINE void altrep_state(struct walk *w, SEXP x, enum altrep_form form, enum mode mode) {
+  SEXP state = R_altrep_data1(x);
+  const bool is_pair = TYPEOF(state) == LISTSXP;
+  if (form == ALTREP_WRAPPER || is_pair) put_word(w, LISTSXP, mode);
+  item(w, is_pair ? CAR(state) : state, mode);
+  if (form == ALTREP_WRAPPER) item(w, R_altrep_data2(x), mode);
+  if (is_pair) item(w, CDR(state), mode);
+}
+
 // The class, the state and, unlike other items, always the attributes.
 INLINE void altrep(struct walk *w, SEXP x, enum altrep_form form, enum mode mode) {
   const uint32_t type[3] = {INTSXP, 1, TYPEOF(x)};
@@ -484,9 +506,7 @@ INLINE void altrep(struct walk *w, SEXP x, enum altrep_form form, enum mode mode
   put_word(w, LISTSXP, mode);
   put(w, type, sizeof(type), mode);
   put_word(w, WORD_NIL, mode);
-  if (form == ALTREP_WRAPPER) put_word(w, LISTSXP, mode);
-  item(w, R_altrep_data1(x), mode);
-  if (form == ALTREP_WRAPPER) item(w, R_altrep_data2(x), mode);
+  altrep_state(w, x, form, mode);
   attributes(w, x, mode);
 }
 

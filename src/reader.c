@@ -304,11 +304,19 @@ static enum status verify_blocks(struct reader *r) {
   return AGAIN;
 }
 
+// The header has been read, and is ours: now the rest may come into memory.
+static enum status slurp(struct reader *r) {
+  const enum status st =
+      source_slurp(r->source, r->piece->bytes, r->piece->len, &r->err);
+  if (st == OK) rewind_to_first_block(r);
+  return st ? st : r->err.code;
+}
+
 enum status reader_start(struct reader *r) {
   enum status st = OK;
   if (r->err.code) return r->err.code;
-  if (!r->verified && !r->source->can_seek && (st = source_slurp(r->source, &r->err))) return st;
   if (r->header.max_raw == 0 && (st = read_header(r))) return st;
+  if (!r->verified && !r->source->can_seek && (st = slurp(r))) return st;
   if (r->n_blocks == 0 && r->source->can_seek && check_end(r)) return r->err.code;
   return r->verified ? OK : verify_blocks(r);
 }

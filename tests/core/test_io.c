@@ -874,7 +874,7 @@ static void test_slurp(void) {
     pthread_create(&thread, NULL, feed_main, &f);
     enum status st;
     unsigned n_again = 0;
-    while ((st = source_slurp(&s, &e)) == AGAIN) n_again++;
+    while ((st = source_slurp(&s, NULL, 0, &e)) == AGAIN) n_again++;
     pthread_join(thread, NULL);
     check(st == OK && s.can_seek && s.len == sizes[i], "a pipe is slurped", s.len);
     check(i != 5 || n_again > 0, "with AGAIN in between", n_again);
@@ -891,11 +891,11 @@ static void test_slurp_failure(void) {
   int writer;
   const int fd = pipe_source(&s, &writer);
   check(write(writer, "abc", 3) == 3, "written", 0);
-  check(source_slurp(&s, &e) == AGAIN, "more may come", 0);
+  check(source_slurp(&s, NULL, 0, &e) == AGAIN, "more may come", 0);
   faults_on();
   faults.read_errno = EIO;
   check(write(writer, "abc", 3) == 3, "written", 0);
-  check(source_slurp(&s, &e) == ERR_IO && e.sys == EIO, "the pipe fails", 0);
+  check(source_slurp(&s, NULL, 0, &e) == ERR_IO && e.sys == EIO, "the pipe fails", 0);
   faults_off();
   source_close(&s);
   close(writer);

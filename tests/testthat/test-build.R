@@ -304,3 +304,37 @@ test_that("building holds under gctorture", {
   }, values = values, seconds = 600)
   expect_identical(survived, character())
 })
+
+test_that("a hash table, whose chains have any object as a tag, comes back", {
+  skip_if(getRversion() < "4.2")
+  h <- utils::hashtab()
+  utils::sethash(h, "a", 1)
+  utils::sethash(h, 1L, 2)
+  expect_identical(marshall(h), serialize(h, NULL, xdr = FALSE))
+  for (y in list(unmarshall(marshall(h)), qs_deserialize(qs_serialize(list(h)))[[1]])) {
+    expect_identical(utils::gethash(y, "a"), 1)
+    expect_identical(utils::gethash(y, 1L), 2)
+  }
+  expect_error(unmarshall(marshall(h), data_only = TRUE), class = "riffle_error_data_only")
+})
+
+test_that("lists of one shape have names of their own", {
+  skip_if_not_installed("data.table")
+  x <- unmarshall(marshall(lapply(1:200, function(i) list(alpha = i, beta = 1, gamma = 2, delta = 3))))
+  data.table::setattr(names(x[[11]]), "mark", 1)
+  expect_null(attributes(names(x[[12]])))
+})
+
+test_that("data_only refuses what R's own code would step outside of", {
+  bytes <- marshall(pairlist(1, 2))
+  odd <- c(head(bytes, -4), writeBin(c(24L, 2L), raw()), as.raw(1:2))
+  expect_error(unmarshall(odd, data_only = TRUE), class = "riffle_error_corrupt")
+  m <- marshall(matrix(1:6, 2))
+  m[length(m) - 7] <- as.raw(200)  # the second dimension
+  expect_error(unmarshall(m, data_only = TRUE), "does not fit", class = "riffle_error_corrupt")
+})
+
+test_that("an endless device that is not ours is told at once, also before validation", {
+  skip_if_not(file.exists("/dev/urandom"))
+  expect_error(qs_read("/dev/urandom", validate_checksum = TRUE), class = "riffle_error_format")
+})
