@@ -4,7 +4,6 @@
 #include <Rversion.h>
 #include <stdio.h>
 
-#include "pages.h"
 #include "r_carrier.h"
 #include "r_intern.h"
 #include "r_input.h"
@@ -289,7 +288,6 @@ static SEXP read_numbers(struct build *b, SEXPTYPE type, size_t size) {
             : type == LGLSXP  ? (void *) LOGICAL(x)
             : type == CPLXSXP ? (void *) COMPLEX(x)
                               : (void *) RAW(x);
-  pages_expect(p, (size_t) n * size);
   input_numbers(&b->in, p, (size_t) n * size);
   UNPROTECT(1);
   return x;

@@ -2,6 +2,8 @@
 
 #include <xxhash.h>
 
+#include "pages.h"
+
 enum {
   PIECE_LEN = 1 << 20,    // a file is read in such pieces
   BLOCKS_PER_LOOK = 1 << 6  // for an interrupt
@@ -38,7 +40,10 @@ static enum status work(void *ctx, unsigned thread, void *job, struct error *e) 
   struct read_job *j = job;
   const struct block_header *h = &j->header;
   if (j->as_strings) return block_decode_strings(c, j->block, h, &j->strings, e);
-  if (j->dest) return block_decode(c, j->block, h, j->dest, e);
+  if (j->dest) {
+    pages_populate(j->dest, h->raw_len);
+    return block_decode(c, j->block, h, j->dest, e);
+  }
   if (is_stored_as_is(h)) {
     j->view = j->block + BLOCK_HEADER_LEN;
     return block_check(j->block, h, e);
