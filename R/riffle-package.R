@@ -1,8 +1,8 @@
 #' riffle: save any R object, fast and small
 #'
 #' `riffle` does what [saveRDS()] and [readRDS()] do: it keeps any R object in a file (or a raw
-#' vector) and gives it back identical. R's own serializer makes the stream of bytes; worker threads
-#' cut it into blocks, filter, compress and checksum them, and write them in order.
+#' vector) and gives it back identical. The stream of bytes is that of R's own serializer; worker
+#' threads filter, compress and checksum its blocks, and write them in order.
 #'
 #' * Files: [qs_save()], [qs_read()].
 #' * Raw vectors in the same format: [qs_serialize()], [qs_deserialize()].

@@ -3,7 +3,8 @@
 #' Writes any R object to a file from which [qs_read()] restores it identical, as [saveRDS()] does,
 #' but faster and smaller. The first four arguments are those of `qs2::qs_save()`.
 #'
-#' The object goes through R's own serializer, so everything that [saveRDS()] can save can be saved.
+#' Everything that [saveRDS()] can save can be saved: plain data (vectors, lists, data frames) by
+#' riffle's own code, all else by R's serializer, to the same stream of bytes.
 #' The stream is cut into blocks (numeric vectors and character vectors in blocks of their own),
 #' which `nthreads` threads filter, compress and checksum (XXH3) and write in order. The bytes
 #' written do not depend on the number of threads.
@@ -19,7 +20,9 @@
 #' @param object Any R object.
 #' @param file The path of the file, a string. `~` is expanded. The usual extension is `.rif`.
 #' @param compress_level The codec's level, a whole number. For `"zstd"` from `-131072` (fastest) to
-#'   `22` (smallest), for `"lz4"` from `1` to `12`; ignored by `"none"`.
+#'   `22` (smallest), for `"lz4"` from `1` to `12`; ignored by `"none"`. The default is 1: after the
+#'   filters (`shuffle`) level 3 gained less than 1 % on data frames, numbers and strings, and 4 % on
+#'   functions, in the suite of `inst/bench`.
 #' @param shuffle `TRUE` to rearrange numbers and strings so that they compress better, `FALSE` to
 #'   compress them as they are.
 #' @param nthreads The number of threads to use, 1 to 256, the calling one included. Small objects
