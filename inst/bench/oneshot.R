@@ -10,11 +10,11 @@ opts <- read_options(list(threads = 2, reps = 11, rows = 1e6,
 
 calls <- list(
   riffle = c(write = "riffle::qs_save(x, out, nthreads = threads)",
-             read = "riffle::qs_read(file, nthreads = threads)"),
+             read = "y <- riffle::qs_read(file, nthreads = threads)"),
   qs2 = c(write = "qs2::qs_save(x, out, nthreads = threads)",
-          read = "qs2::qs_read(file, nthreads = threads)"),
+          read = "y <- qs2::qs_read(file, nthreads = threads)"),
   fst = c(write = "fst::threads_fst(threads); fst::write_fst(x, out)",
-          read = "fst::threads_fst(threads); fst::read_fst(file)"),
+          read = "fst::threads_fst(threads); y <- fst::read_fst(file)"),
   none = c(read = "invisible()")
 )
 
