@@ -172,8 +172,6 @@ static SEXP new_symbol(struct build *b) {
   return symbol;
 }
 
-static SEXP refuse(struct build *b, uint32_t flags);
-
 // The tag of a pairlist's cell: a symbol. R's hash tables keep any object there; they are refused.
 static SEXP read_tag(struct build *b) {
   const uint32_t flags = input_word(&b->in);
