@@ -5,23 +5,7 @@
 
 library(riffle)
 
-survey_frame <- function(n) {
-  set.seed(7892)
-  countries <- c("Kenya", "Uganda", "Tanzania", "Rwanda", "Burundi", "Ethiopia", "Somalia", "Sudan",
-                 "Chad", "Niger", "Nigeria", "Ghana", "Senegal", "Mali", "Burkina Faso", "Benin",
-                 "Togo", "Cameroon", "Congo", "DRC")
-  notes <- c("Complete", "Partial", "Missing data", NA, "Verified", "Pending review", "Approved")
-  data.frame(
-    id = 1:n,
-    region = factor(sample(LETTERS[1:5], n, TRUE)),
-    country = sample(countries, n, TRUE),
-    year = sample(2020:2025, n, TRUE),
-    income = rlnorm(n, 8, 1.5),
-    employed = sample(c(TRUE, FALSE), n, TRUE, prob = c(.6, .4)),
-    survey_date = as.Date("2020-01-01") + sample(0:2000, n, TRUE),
-    notes = sample(notes, n, TRUE)
-  )
-}
+source(system.file("bench", "workloads.R", package = "riffle"))
 
 # Median of the wall-clock times of a few calls, in ms; the last value comes with it.
 timed <- function(f, times) {
@@ -67,11 +51,11 @@ show <- function(title, x) {
 
 cat("riffle ", as.character(packageVersion("riffle")), ", R ", as.character(getRversion()), ", ",
     qs_threads(), " threads\n", sep = "")
-survey <- survey_frame(1e6)
-good <- show("A survey of 1,000,000 rows and 8 columns", survey)
+frame <- survey(1e6)
+good <- show("A survey of 1,000,000 rows and 8 columns", frame)
 
 # Fitted at top level, so that their formulas belong to the global environment.
-part <- survey[seq_len(20000), ]
+part <- frame[seq_len(20000), ]
 models <- list(
   lm = lm(log(income) ~ region + year, part),
   glm = glm(employed ~ region + log(income), binomial, part),
