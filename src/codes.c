@@ -14,7 +14,14 @@ enum { CODING_GROUPS = 0x60, CODING_PLANES = 0x80, GROUPS_HEAD = 4 };
 // Of the codec's gain: what it must promise, in 256ths of the bits it would read.
 enum { GAIN_WANTED = 10 };
 
-enum { SAMPLE = 2048, WINDOW = 2048 };
+enum { SAMPLE = 2048, WINDOW = 2048, SMALL = 512 };
+
+// Of a few codes not all are looked at: there the look takes longer than what it wins.
+static size_t look_at(size_t n, size_t most) {
+  const size_t few = n / 4 > SMALL ? n / 4 : SMALL;
+  const size_t look = few < most ? few : most;
+  return n < look ? n : look;
+}
 
 static inline uint64_t get_code(const struct codes *c, size_t i) {
   const unsigned char *p = (const unsigned char *) c->values + i * c->size;
@@ -40,8 +47,9 @@ struct plane_counts {
   uint32_t changes[8];  // from one code to the next
 };
 
-static size_t count_planes(const struct codes *c, unsigned planes, struct plane_counts *counts) {
-  const size_t most = planes > 4 ? SAMPLE / 2 : SAMPLE, n = c->n < most ? c->n : most;
+static size_t count_planes(const struct codes *c, unsigned planes, size_t look,
+                           struct plane_counts *counts) {
+  const size_t most = planes > 4 ? look / 2 : look, n = c->n < most ? c->n : most;
   const uint64_t step = ((uint64_t) c->n << 16) / n;
   for (uint64_t i = 0, at = 0; i < n; i++, at += step) {
     const size_t place = (size_t) (at >> 16);
@@ -60,12 +68,13 @@ static uint32_t plane_cost(uint32_t entropy, uint32_t changes) {
   return changes < coded ? changes : coded;
 }
 
-// Bits a code, in 256ths, that the codec would leave of byte planes without a look at repeats.
-static uint32_t sampled_entropy(const struct codes *c, unsigned planes) {
+// Bits a code, in 256ths, that the codec would leave of byte planes without a look at repeats; at
+// most `look` of the codes are counted.
+static uint32_t sampled_entropy(const struct codes *c, unsigned planes, size_t look) {
   struct plane_counts counts;
   memset(counts.bytes, 0, planes * sizeof *counts.bytes);
   memset(counts.changes, 0, sizeof counts.changes);
-  const uint32_t n = (uint32_t) count_planes(c, planes, &counts);
+  const uint32_t n = (uint32_t) count_planes(c, planes, look, &counts);
   uint32_t sum = 0;
   for (unsigned b = 0; b < planes; b++) {
     sum += plane_cost(entropy_256(counts.bytes[b], n),
@@ -80,7 +89,7 @@ static uint32_t sampled_repeats(const struct codes *c, uint32_t entropy) {
   const uint32_t factor = 0x9E3779B1;
   uint32_t seen[4096] = {0};
   const size_t len = entropy < 256 ? 24 : 24 * 256 / entropy + 3;
-  const size_t n = c->n < WINDOW ? c->n : WINDOW, from = (c->n - n) / 2;
+  const size_t n = look_at(c->n, WINDOW), from = (c->n - n) / 2;
   if (n < 4 * len) return 0;
   uint32_t hash = 0, oldest = 1, hits = 0;
   for (size_t i = 0; i < len; i++) oldest *= factor;
@@ -97,7 +106,7 @@ static uint32_t sampled_repeats(const struct codes *c, uint32_t entropy) {
 
 uint32_t codes_cost(const struct codes *c) {
   if (c->max == 0) return 0;
-  const uint32_t entropy = sampled_entropy(c, (bit_width(c->max) + 7) / 8);
+  const uint32_t entropy = sampled_entropy(c, (bit_width(c->max) + 7) / 8, look_at(c->n, SAMPLE));
   return entropy - entropy / 256 * sampled_repeats(c, entropy);
 }
 
@@ -186,7 +195,7 @@ struct delta_cost codes_delta_cost(const struct codes *c, uint64_t skip) {
   if (n == 0) return cost;
   cost.middle = middle_of(differences, n);
   const struct codes codes = {differences, 8, n, (uint64_t) cost.middle - MIDDLE, UINT64_MAX};
-  cost.codec = sampled_entropy(&codes, far < 56 ? far / 8 + 1 : 8);
+  cost.codec = sampled_entropy(&codes, far < 56 ? far / 8 + 1 : 8, look_at(c->n, SAMPLE));
   return cost;
 }
 

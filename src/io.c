@@ -240,7 +240,9 @@ static int may_write(const char *path) { return access(path, W_OK); }
 // As far as the system lets us: a file of someone else in a shared folder becomes ours, and some
 // file systems keep no permissions.
 static void keep_mode(int fd, const struct stat *old) {
-  if (fchown(fd, old->st_uid, old->st_gid) != 0 && fchown(fd, (uid_t) -1, old->st_gid) != 0)
+  struct stat now;
+  const bool same = fstat(fd, &now) == 0 && now.st_uid == old->st_uid && now.st_gid == old->st_gid;
+  if (!same && fchown(fd, old->st_uid, old->st_gid) != 0 && fchown(fd, (uid_t) -1, old->st_gid) != 0)
     errno = 0;
   if (fchmod(fd, old->st_mode & 07777) != 0) errno = 0;
 }
