@@ -126,8 +126,25 @@ static enum status memory_reset(struct sink *s, struct error *e) {
   return OK;
 }
 
+static enum status memory_patch(struct sink *s, uint64_t at, const void *p, size_t n,
+                                struct error *e) {
+  (void) e;
+  const unsigned char *from = p;
+  for (struct chunk *c = s->memory.first; c && n; c = c->next) {
+    if (at >= c->len) {
+      at -= c->len;
+      continue;
+    }
+    const size_t k = n < c->len - at ? n : (size_t) (c->len - at);
+    memcpy(c->bytes + at, from, k);
+    from += k, n -= k, at = 0;
+  }
+  return OK;
+}
+
 void sink_memory(struct sink *s) {
   *s = (struct sink){.write = memory_write,
+                     .patch = memory_patch,
                      .reset = memory_reset,
                      .commit = memory_commit,
                      .close = memory_close};
@@ -346,6 +363,20 @@ static enum status file_reset(struct sink *s, struct error *e) {
   return fail(e, ERR_IO, errno, "writing");
 }
 
+// A short patch: it is written in one go.
+static enum status file_patch(struct sink *s, uint64_t at, const void *p, size_t n,
+                              struct error *e) {
+  if (flush(s, e)) return e->code;
+#ifdef _WIN32
+  const bool done = _lseeki64(s->file.fd, (long long) at, SEEK_SET) >= 0 &&
+                    write(s->file.fd, p, (unsigned) n) == (int) n &&
+                    _lseeki64(s->file.fd, 0, SEEK_END) >= 0;
+#else
+  const bool done = pwrite(s->file.fd, p, n, (off_t) at) == (ssize_t) n;
+#endif
+  return done ? OK : fail(e, ERR_IO, errno, "writing");
+}
+
 static enum status file_commit(struct sink *s, struct error *e) {
   if (flush(s, e)) return e->code;
   const int fd = s->file.fd;
@@ -446,6 +477,7 @@ enum status sink_file(struct sink *s, const char *path, struct error *e) {
   // What replaces a private file is private from the start; keep_mode() opens it up.
   if (open_temp(s, exists ? 0600 : 0666, e)) return e->code;
   s->reset = file_reset;
+  s->patch = file_patch;
   s->file.replaces = exists;
   if (exists) keep_mode(s->file.fd, &old);
   return OK;
@@ -561,6 +593,31 @@ enum status source_file(struct source *s, const char *path, struct error *e) {
   return OK;
 }
 
+enum status source_read(struct source *s, void *p, size_t n, size_t *got, struct error *e) {
+  if (!s->n_peeked) return s->read(s, p, n, got, e);
+  *got = n < s->n_peeked ? n : s->n_peeked;
+  memcpy(p, s->peeked, *got);
+  s->n_peeked -= *got;
+  memmove(s->peeked, s->peeked + *got, s->n_peeked);
+  if (*got == n) return OK;
+  size_t more;
+  const enum status st = s->read(s, (unsigned char *) p + *got, n - *got, &more, e);
+  *got += more;
+  return st;
+}
+
+enum status source_peek(struct source *s, size_t n, const unsigned char **p, size_t *got,
+                        struct error *e) {
+  enum status st = OK;
+  size_t more = 0;
+  *p = s->peeked;
+  if (s->can_seek) return source_read_at(s, s->at, s->peeked, n, got, e);
+  if (n > s->n_peeked) st = s->read(s, s->peeked + s->n_peeked, n - s->n_peeked, &more, e);
+  s->n_peeked += more;
+  *got = s->n_peeked;
+  return st;
+}
+
 static enum status slurp_first(struct source *s, const void *first, size_t n, struct error *e) {
   const size_t cap = n + (1 << 16);
   if (!(s->owned = malloc(cap))) return fail(e, ERR_NOMEM, 0, "reading");
@@ -581,7 +638,7 @@ enum status source_slurp(struct source *s, const void *first, size_t n, struct e
       s->cap = cap;
     }
     size_t got;
-    const enum status st = s->read(s, s->owned + s->len, s->cap - s->len, &got, e);
+    const enum status st = source_read(s, s->owned + s->len, s->cap - s->len, &got, e);
     s->len += got;
     if (st) return st;
     if (got == 0) break;

@@ -16,8 +16,11 @@ struct sink {
   enum status (*write)(struct sink *s, const void *p, size_t n, struct error *e);
   // Forgets what was written, to begin anew; NULL where that cannot be done (a pipe).
   enum status (*reset)(struct sink *s, struct error *e);
+  // Overwrites n bytes at `at`, all written before; NULL where that cannot be done.
+  enum status (*patch)(struct sink *s, uint64_t at, const void *p, size_t n, struct error *e);
   enum status (*commit)(struct sink *s, struct error *e);
   void (*close)(struct sink *s);
+  bool producer_only;  // write() runs on the thread that opened the sink, and no other
   struct {
     int fd;
     char *temp;         // the file being written, or NULL: written in place (a pipe, a device)
@@ -49,6 +52,8 @@ static inline void sink_close(struct sink *s) {
   *s = (struct sink){0};
 }
 
+enum { SOURCE_PEEK = 64 };
+
 struct source {
   // Reads up to n bytes at the cursor; *got is less than n only at the end, or with AGAIN: a pipe
   // had no more to give for a while.
@@ -59,6 +64,8 @@ struct source {
   uint64_t at;                // the cursor
   const unsigned char *bytes; // all of them, if they are in memory; else NULL
   int fd;
+  unsigned char peeked[SOURCE_PEEK];  // read, but not taken yet, if it cannot seek
+  size_t n_peeked;
   unsigned char *owned;       // freed at close; while slurping, `len` of `cap` bytes are filled
   size_t cap;
 };
@@ -71,6 +78,13 @@ enum status source_slurp(struct source *s, const void *first, size_t n, struct e
 // Needs can_seek. *got is less than n only at the end. The cursor stays.
 enum status source_read_at(struct source *s, uint64_t at, void *p, size_t n, size_t *got,
                            struct error *e);
+
+// Up to n bytes at the cursor: those that source_peek() looked at first.
+enum status source_read(struct source *s, void *p, size_t n, size_t *got, struct error *e);
+// The next n bytes, at most SOURCE_PEEK, which stay to be read; *got is less than n only at the end,
+// or with AGAIN.
+enum status source_peek(struct source *s, size_t n, const unsigned char **p, size_t *got,
+                        struct error *e);
 
 static inline void source_close(struct source *s) {
   if (s->close) s->close(s);

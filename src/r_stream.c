@@ -89,7 +89,8 @@ static enum number_type number_type_of(unsigned char type) {
 // The length is known: what comes next?
 static void expect_vector(struct out_stream *o) {
   if (o->type == STRSXP) {
-    o->expect = o->left >= STRINGS_MIN ? A_STRING : A_FLAGS_WORD;
+    const bool batched = o->left >= STRINGS_MIN && writer_takes_strings(o->writer);
+    o->expect = batched ? A_STRING : A_FLAGS_WORD;
     return;
   }
   const uint64_t size = element_size(o->type);

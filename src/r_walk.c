@@ -200,6 +200,8 @@ static void batch_strings(struct walk *w, const SEXP *p, R_xlen_t n) {
 
 static void put_strings(struct walk *w, const SEXP *p, R_xlen_t n) {
   for (R_xlen_t i = 0; i < n; i++) {
+    if (n - i > PREFETCH) prefetch(p[i + PREFETCH]);
+    if (i && i % STRINGS_STRIDE == 0) tick(w, INTERRUPT_STRIDE / 4);
     const struct chars_entry *e = chars_cache_get(&w->chars, p[i]);
     if (e)
       put_blocks(w, e->bytes, e->len);
@@ -256,8 +258,11 @@ INLINE void strings(struct walk *w, SEXP x, R_xlen_t n, enum mode mode) {
   const SEXP *p = STRING_PTR_RO(x);
   if (mode == COUNT) count_strings(w, p, n);
   if (mode == MEMORY) copy_strings(w, p, n);
-  if (mode == BLOCKS && n >= STRINGS_MIN) batch_strings(w, p, n);
-  if (mode == BLOCKS && n < STRINGS_MIN) put_strings(w, p, n);
+  if (mode != BLOCKS) return;
+  if (n >= STRINGS_MIN && writer_takes_strings(w->writer))
+    batch_strings(w, p, n);
+  else
+    put_strings(w, p, n);
 }
 
 INLINE void numbers(struct walk *w, SEXP x, size_t len, enum mode mode) {

@@ -18,10 +18,13 @@
 #include "io.h"
 #include "ring.h"
 
+struct container_in;
+
 struct reader_opts {
   unsigned n_threads;
   bool verify_all;  // every checksum, before the first byte is handed out
   bool build;       // the consumer takes numbers and strings by reader_numbers(), reader_strings()
+  const struct container_in *container;  // NULL: riffle's own
 };
 
 struct piece;
@@ -29,6 +32,8 @@ struct read_job;
 
 struct reader {
   struct source *source;     // lent
+  const struct container_in *container;
+  void *state;               // the container's
   struct reader_opts opts;
   struct file_header header; // valid after reader_open()
   struct ring ring;
@@ -41,10 +46,11 @@ struct reader {
   struct piece *spare;       // pieces to use again
   uint64_t n_blocks;         // cut so far
   uint64_t stream_len;       // in these blocks
-  uint64_t stream_total;     // in all blocks, as the end block says; UINT64_MAX: not known yet
+  uint64_t stream_total;     // in all blocks, or a bound; UINT64_MAX: not known yet
   uint64_t taken;            // up to the end of the block that was handed out last
-  void *chain;               // XXH3 state over their hashes
-  bool ended;                // the end block has been seen, and agrees
+  void *chain;               // XXH3 state; the container's
+  bool ended;                // the last block has been cut, and what follows it agrees
+  bool goes_on;              // after reader_finish(): there was more than the object
   bool verified;             // verify_all is done, or was not asked for
   bool open;                 // the ring's oldest slot is what at..end or reader_strings() shows
 

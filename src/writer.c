@@ -2,6 +2,8 @@
 
 #include <xxhash.h>
 
+#include "container.h"
+
 enum { RAW_FIRST = 1 << 9 };  // small enough for malloc to hand it out again and again
 
 struct write_job {
@@ -21,34 +23,26 @@ static struct write_job *job_of(const struct writer *w) { return w->slot->job; }
 static enum status work(void *ctx, unsigned thread, void *job, struct error *e) {
   struct writer *w = ctx;
   struct write_job *j = job;
-  return block_encode(&w->coders[thread], &w->block, &j->in, &j->out, &j->out_len, &j->hash, e);
+  return w->container->encode(w, &w->coders[thread], &j->in, &j->out, &j->out_len, &j->hash, e);
 }
 
 static enum status drain(void *ctx, void *job, struct error *e) {
   struct writer *w = ctx;
   const struct write_job *j = job;
-  unsigned char hash[8];
-  store_u64(hash, j->hash);
-  XXH3_64bits_update(w->chain, hash, sizeof(hash));
+  if (w->container->chain) w->container->chain(w, j->out.p, j->out_len, j->hash);
   return w->sink->write(w->sink, j->out.p, j->out_len, e);
 }
 
 // ---- open ---------------------------------------------------------------------------------
 
-static enum status write_file_header(struct writer *w, const struct writer_opts *opts) {
-  unsigned char header[FILE_HEADER_LEN];
-  const struct file_header h = {.big_endian = host_is_big_endian(),
-                                .stream_version = opts->stream_version,
-                                .plain = opts->plain,
-                                .max_raw = BATCH_MAX_STREAM};
-  file_header_encode(&h, header);
-  return w->sink->write(w->sink, header, sizeof(header), &w->err);
-}
-
 enum status writer_open(struct writer *w, struct sink *sink, const struct writer_opts *opts) {
-  *w = (struct writer){.sink = sink, .block = opts->block, .kind = BLOCK_BYTES};
+  *w = (struct writer){.sink = sink,
+                       .container = opts->container ? opts->container : &riffle_out,
+                       .block = opts->block,
+                       .kind = BLOCK_BYTES};
   const size_t n_slots = 2 * (size_t) opts->n_threads + 2;
-  const struct ring_ops ops = {.work = work, .drain = drain};
+  const struct ring_ops ops = {
+      .work = work, .drain = drain, .drain_on_producer = sink->producer_only};
   if (ring_open(&w->ring, n_slots, opts->n_threads, ops, w))
     return fail(&w->err, ERR_NOMEM, 0, "starting");
   w->n_coders = opts->n_threads;
@@ -58,7 +52,7 @@ enum status writer_open(struct writer *w, struct sink *sink, const struct writer
   if (!w->jobs || !w->coders || !w->chain) return fail(&w->err, ERR_NOMEM, 0, "starting");
   for (size_t i = 0; i < n_slots; i++) w->ring.slots[i].job = &w->jobs[i];
   XXH3_64bits_reset(w->chain);
-  return write_file_header(w, opts);
+  return w->container->begin ? w->container->begin(w, opts) : OK;
 }
 
 // ---- fill and submit ----------------------------------------------------------------------
@@ -164,11 +158,19 @@ enum status writer_begin_bytes(struct writer *w) {
 }
 
 enum status writer_begin_numbers(struct writer *w, enum number_type type) {
-  return begin(w, BLOCK_NUMBERS, type);
+  return !w->container->typed ? OK : begin(w, BLOCK_NUMBERS, type);
+}
+
+static enum status copy(struct writer *w, const void **p, size_t *count, size_t size) {
+  size_t n = *count * size;
+  const enum status st = writer_put(w, p, &n);
+  *count = n / size;
+  return st;
 }
 
 enum status writer_lend(struct writer *w, enum number_type type, const void **p, size_t *count) {
   const size_t size = number_size(type);
+  if (!w->container->typed) return copy(w, p, count, size);
   if (begin(w, BLOCK_NUMBERS, type)) return w->err.code;
   while (*count) {
     const enum status st = claim(w);
@@ -183,6 +185,8 @@ enum status writer_lend(struct writer *w, enum number_type type, const void **p,
   }
   return begin(w, BLOCK_BYTES, NUMBER_U8);
 }
+
+bool writer_takes_strings(const struct writer *w) { return w->container->typed; }
 
 enum status writer_batch(struct writer *w, struct string_batch **batch) {
   if (w->err.code) return w->err.code;
@@ -212,12 +216,7 @@ enum status writer_finish(struct writer *w) {
   if (w->err.code || flush(w)) return w->err.code;
   const enum status st = ring_wait(&w->ring);
   if (st) return keep_status(w, st);
-  unsigned char end[END_BLOCK_LEN];
-  const struct end_record r = {.stream_len = w->stream_len,
-                               .n_blocks = w->n_blocks,
-                               .chain = XXH3_64bits_digest(w->chain)};
-  end_block_encode(&r, end);
-  return w->sink->write(w->sink, end, sizeof(end), &w->err);
+  return w->container->finish ? w->container->finish(w) : OK;
 }
 
 void writer_close(struct writer *w) {

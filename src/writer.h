@@ -1,4 +1,5 @@
 // writer.h - a stream of bytes, numbers and strings -> blocks -> ring -> sink, in order.
+// What the blocks are made to is the container's (container.h): a file of riffle's, or another.
 //
 // The producer (R's serializer by its callbacks, or the walker) hands over the stream piece by
 // piece; what it calls numbers or strings is cut into blocks of their own. AGAIN from any function
@@ -24,7 +25,10 @@ enum {
   STRINGS_MIN = 1 << 8       // as many strings, likewise
 };
 
+struct container_out;
+
 struct writer_opts {
+  const struct container_out *container;  // NULL: riffle's own
   struct block_opts block;
   unsigned n_threads;
   uint8_t stream_version;
@@ -35,6 +39,7 @@ struct write_job;
 
 struct writer {
   struct sink *sink;       // lent; the writer's until writer_finish()
+  const struct container_out *container;
   struct block_opts block;
   struct ring ring;
   struct write_job *jobs;  // one per slot
@@ -50,7 +55,7 @@ struct writer {
 
   uint64_t n_blocks;       // submitted
   uint64_t stream_len;
-  void *chain;             // XXH3 state over the blocks' hashes; the draining thread's
+  void *chain;             // XXH3 state; the container's, on the draining thread
 };
 
 // Writes the file header. `sink` is open and stays the caller's.
@@ -77,6 +82,8 @@ enum status writer_begin_numbers(struct writer *w, enum number_type type);
 // *count numbers whose memory stays as it is until writer_finish(): nothing is copied.
 enum status writer_lend(struct writer *w, enum number_type type, const void **p, size_t *count);
 
+// Strings have blocks of their own; else they are put as the bytes of the stream.
+bool writer_takes_strings(const struct writer *w);
 // The batch to fill with the strings that follow; string_batch_is_full() tells when to ask again.
 // Their characters stay as they are until writer_finish(), or are copied by writer_keep().
 enum status writer_batch(struct writer *w, struct string_batch **batch);

@@ -168,7 +168,8 @@ static void fail_reader_memory(const struct script *s, const struct bytes *file,
                                unsigned how, bool all_after) {
   unsigned char *out = make(s->stream.len);
   for (long nth = 1; nth < 2000; nth++) {
-    const struct reader_opts opts = {n_threads, how & 1, how & 2};
+    const struct reader_opts opts = {
+        .n_threads = n_threads, .verify_all = how & 1, .build = how & 2};
     struct reader r = {0};
     struct test_source pipe = test_source(file, 0, true);
     struct source memory_source;
@@ -292,7 +293,8 @@ static void test_failing_source(void) {
   unsigned char *out = make(s.stream.len);
   for (unsigned how = 0; how < 8; how++) {
     for (unsigned long at = 1; at < 200; at++) {
-      const struct reader_opts ropts = {how & 4 ? 3 : 1, how & 1, how & 2};
+      const struct reader_opts ropts = {
+          .n_threads = how & 4 ? 3 : 1, .verify_all = how & 1, .build = how & 2};
       struct test_source source = test_source(&file, at, false);
       struct reader r = {0};
       const enum status st = script_read_in(&s, &r, &source.source, &ropts, 8096, out);
@@ -316,7 +318,8 @@ static void test_hesitant_source(void) {
   struct bytes file = file_of(&s, &opts);
   unsigned char *out = make(s.stream.len);
   for (unsigned round = 0; round < 40; round++) {
-    const struct reader_opts ropts = {1 + round / 4 % 3, round & 1, round & 2};
+    const struct reader_opts ropts = {
+        .n_threads = 1 + round / 4 % 3, .verify_all = round & 1, .build = round & 2};
     struct test_source source = test_source(&file, 0, true);
     struct error e;
     memset(out, 0, s.stream.len);
@@ -341,7 +344,7 @@ static void test_no_threads(void) {
   check(with.len == without.len && same_bytes(with.p, without.p, with.len), "equal bytes",
         with.len);
   for (unsigned how = 0; how < 4; how++) {
-    const struct reader_opts ropts = {8, how & 1, how & 2};
+    const struct reader_opts ropts = {.n_threads = 8, .verify_all = how & 1, .build = how & 2};
     struct error e;
     check(read_back(&s, with.p, with.len, &ropts, &e) == OK, "read without threads", how);
   }
@@ -383,7 +386,7 @@ static long writer_peak(const struct script *s, unsigned n_threads, int rounds) 
 static long reader_peak(const struct script *s, const struct bytes *file, unsigned n_threads,
                         bool build, bool pipe) {
   unsigned char *out = make(s->stream.len);
-  const struct reader_opts opts = {n_threads, false, build};
+  const struct reader_opts opts = {.n_threads = n_threads, .build = build};
   struct test_source source = test_source(file, 0, false);
   struct source whole;
   struct error e;

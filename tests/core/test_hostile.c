@@ -74,8 +74,9 @@ static enum status read_both(const struct bytes *file, size_t most, uint64_t det
   enum status first = OK;
   for (unsigned threads = 1; threads <= 2; threads++) {
     for (int verify = 0; verify < 2; verify++) {
-      const struct reader_opts bytes_mode = {threads, verify, false};
-      const struct reader_opts build_mode = {threads, verify, true};
+      const struct reader_opts bytes_mode = {.n_threads = threads, .verify_all = verify};
+      const struct reader_opts build_mode = {
+          .n_threads = threads, .verify_all = verify, .build = true};
       const enum status st_a = read_any(file, &bytes_mode, a, most, &len_a, &e);
       const enum status st_b = read_any(file, &build_mode, b, most, &len_b, &e);
       check(st_a == OK || is_refusal(st_a), "a known status", st_a);
@@ -345,7 +346,7 @@ static void test_claims(void) {
         for (int i = 0; i < 6; i++) forge_add(&f, h, NULL);
         forge_end(&f);
         for (int build = 0; build < 2; build++) {
-          const struct reader_opts how = {1, false, build};
+          const struct reader_opts how = {.n_threads = 1, .build = build};
           struct error e;
           size_t len;
           memory_count();
@@ -367,7 +368,7 @@ static void test_huge_claims(void) {
     struct bytes file = small_file(&stream_len);
     store_u32(file.p + block_at(&file, 0) + field, UINT32_MAX);
     if (field != 24) reseal(&file, 0);
-    const struct reader_opts how = {1, false, false};
+    const struct reader_opts how = {.n_threads = 1};
     struct error e;
     memory_count();
     check(read_any(&file, &how, out, stream_len, &len, &e) == ERR_CORRUPT, "4 GiB claimed", 0);
@@ -406,7 +407,7 @@ static void test_changing_file(void) {
       struct source source;
       struct reader reader = {0};
       struct error e = {0};
-      const struct reader_opts how = {1, false, false};
+      const struct reader_opts how = {.n_threads = 1};
       write_file(path, &f.file, shrink ? f.file.len : early);
       check(source_file(&source, path, &e) == OK, "opens", at);
       enum status st = reader_open(&reader, &source, &how);

@@ -1,0 +1,182 @@
+#include <xxhash.h>
+
+#include "container.h"
+#include "pages.h"
+
+// ---- reading ------------------------------------------------------------------------------
+
+static bool is_stored_as_is(const struct block_header *h) {
+  return h->codec == CODEC_STORED && h->filter == FILTER_NONE && h->stored_len == h->raw_len;
+}
+
+static enum status decode(struct reader *r, struct coder *c, struct read_job *j, struct error *e) {
+  const struct block_header *h = &j->header;
+  (void) r;
+  if (j->as_strings) return block_decode_strings(c, j->block, h, &j->strings, e);
+  if (j->dest) {
+    pages_populate(j->dest, h->raw_len);
+    return block_decode(c, j->block, h, j->dest, e);
+  }
+  if (is_stored_as_is(h)) {
+    j->view = j->block + BLOCK_HEADER_LEN;
+    return block_check(j->block, h, e);
+  }
+  if (!buffer_reserve(&j->raw, h->raw_len)) return fail(e, ERR_NOMEM, 0, "unpacking a block");
+  j->view = j->raw.p;
+  return block_decode(c, j->block, h, j->raw.p, e);
+}
+
+static enum status contradicts_end(struct reader *r) {
+  return fail(&r->err, ERR_CORRUPT, 0, "its blocks are not those that its end block tells of");
+}
+
+// Bytes of the file that have not been cut into blocks, as far as is known.
+static uint64_t bytes_left(const struct reader *r) {
+  const struct source *s = r->source;
+  const uint64_t unread = s->can_seek && !s->bytes && s->at < s->len ? s->len - s->at : 0;
+  return unread + r->piece->len - r->piece_at;
+}
+
+static enum status see_end(struct reader *r) {
+  const enum status st = reader_need(r, END_BLOCK_LEN);
+  if (st) return st;
+  if (bytes_left(r) != END_BLOCK_LEN)
+    return fail(&r->err, ERR_CORRUPT, 0, "bytes were added behind its end");
+  struct end_record end;
+  if (end_block_decode(r->piece->bytes + r->piece_at, &end, &r->err)) return r->err.code;
+  if (end.n_blocks != r->n_blocks || end.stream_len != r->stream_len ||
+      end.chain != XXH3_64bits_digest(r->chain))
+    return contradicts_end(r);
+  r->piece_at += END_BLOCK_LEN;
+  r->ended = true;
+  return OK;
+}
+
+static bool is_known_kind(const struct block_header *h) {
+  return h->kind >= BLOCK_BYTES && h->kind <= BLOCK_INDEX;
+}
+
+// The next block of any kind, or the end of the file.
+static enum status cut_any(struct reader *r, struct block_header *h, const unsigned char **block) {
+  enum status st = reader_need(r, BLOCK_HEADER_LEN);
+  if (st) return st;
+  *block = r->piece->bytes + r->piece_at;
+  if (block_header_decode(*block, &r->header, r->n_blocks, h, &r->err)) return r->err.code;
+  if (h->kind == BLOCK_END) return see_end(r);
+  // Every block is followed by a header, so a pipe can be asked for that as well.
+  st = reader_need(r, BLOCK_HEADER_LEN + (size_t) h->stored_len + BLOCK_HEADER_LEN);
+  if (st) return st;
+  *block = r->piece->bytes + r->piece_at;
+  if (!is_known_kind(h)) {
+    if (block_check(*block, h, &r->err)) return r->err.code;
+    return fail_block(&r->err, ERR_VERSION, 0, "is of a kind that this riffle does not know",
+                      h->seq);
+  }
+  XXH3_64bits_update(r->chain, *block, 8);
+  r->n_blocks++;
+  r->stream_len += h->raw_len;
+  r->piece_at += BLOCK_HEADER_LEN + h->stored_len;
+  return OK;
+}
+
+// The next block of the stream: an index is none.
+static enum status cut(struct reader *r, struct read_job *j) {
+  struct block_header *h = &j->header;
+  do {
+    const enum status st = cut_any(r, h, &j->block);
+    if (st || r->ended) return st;
+    if (h->kind == BLOCK_INDEX && block_check(j->block, h, &r->err)) return r->err.code;
+  } while (h->kind == BLOCK_INDEX);
+  j->block_len = BLOCK_HEADER_LEN + h->stored_len;
+  j->raw_len = h->raw_len;
+  return OK;
+}
+
+static enum status read_header(struct reader *r) {
+  const enum status st = reader_need(r, FILE_HEADER_LEN);
+  if (st == ERR_TRUNCATED) r->err = (struct error){0};  // a short file may not be ours at all
+  else if (st) return st;
+  size_t n;
+  const unsigned char *first = reader_first_bytes(r, &n);
+  if (file_header_decode(first, n, &r->header, &r->err)) return r->err.code;
+  r->piece_at = FILE_HEADER_LEN;
+  return OK;
+}
+
+static enum status check_end(struct reader *r) {
+  unsigned char bytes[END_BLOCK_LEN];
+  struct end_record end;
+  size_t got;
+  const uint64_t len = r->source->len;
+  if (len < FILE_HEADER_LEN + END_BLOCK_LEN) return reader_truncated(r);
+  if (source_read_at(r->source, len - END_BLOCK_LEN, bytes, END_BLOCK_LEN, &got, &r->err))
+    return r->err.code;
+  if (got < END_BLOCK_LEN) return reader_truncated(r);
+  if (end_block_decode(bytes, &end, &r->err)) return r->err.code;
+  // What a file of this length can hold bounds what is allocated on the word of its end block.
+  if (end.stream_len > len / BLOCK_HEADER_LEN * r->header.max_raw) return contradicts_end(r);
+  r->stream_total = end.stream_len;
+  return OK;
+}
+
+static enum status verify_blocks(struct reader *r) {
+  for (int i = 0; i < READER_BLOCKS_PER_LOOK; i++) {
+    struct block_header h;
+    const unsigned char *block;
+    const enum status st = cut_any(r, &h, &block);
+    if (st) return st;
+    if (r->ended) {
+      r->verified = true;
+      reader_rewind(r, FILE_HEADER_LEN);
+      return r->err.code;
+    }
+    if (block_check(block, &h, &r->err)) return r->err.code;
+  }
+  return AGAIN;
+}
+
+static enum status start(struct reader *r) {
+  enum status st = OK;
+  if (r->header.max_raw == 0 && (st = read_header(r))) return st;
+  if (!r->verified && (st = reader_slurp(r, FILE_HEADER_LEN))) return st;
+  if (r->n_blocks == 0 && r->source->can_seek && check_end(r)) return r->err.code;
+  return r->verified ? OK : verify_blocks(r);
+}
+
+const struct container_in riffle_in = {.start = start, .cut = cut, .decode = decode};
+
+// ---- writing ------------------------------------------------------------------------------
+
+static enum status begin(struct writer *w, const struct writer_opts *opts) {
+  unsigned char header[FILE_HEADER_LEN];
+  const struct file_header h = {.big_endian = host_is_big_endian(),
+                                .stream_version = opts->stream_version,
+                                .plain = opts->plain,
+                                .max_raw = BATCH_MAX_STREAM};
+  file_header_encode(&h, header);
+  return w->sink->write(w->sink, header, sizeof(header), &w->err);
+}
+
+static enum status encode(struct writer *w, struct coder *c, const struct block_input *in,
+                          struct buffer *out, size_t *len, uint64_t *hash, struct error *e) {
+  return block_encode(c, &w->block, in, out, len, hash, e);
+}
+
+static void chain(struct writer *w, const unsigned char *block, size_t len, uint64_t hash) {
+  unsigned char bytes[8];
+  (void) block, (void) len;
+  store_u64(bytes, hash);
+  XXH3_64bits_update(w->chain, bytes, sizeof(bytes));
+}
+
+static enum status finish(struct writer *w) {
+  unsigned char end[END_BLOCK_LEN];
+  const struct end_record r = {.stream_len = w->stream_len,
+                               .n_blocks = w->n_blocks,
+                               .chain = XXH3_64bits_digest(w->chain)};
+  end_block_encode(&r, end);
+  return w->sink->write(w->sink, end, sizeof(end), &w->err);
+}
+
+const struct container_out riffle_out = {
+    .typed = true, .begin = begin, .encode = encode, .chain = chain, .finish = finish};
