@@ -4,12 +4,14 @@
 #include "r_args.h"
 #include "r_build.h"
 #include "r_calls.h"
+#include "r_connection.h"
 #include "r_ffi.h"
 #include "r_stream.h"
 #include "reader.h"
 
 struct read_call {
-  const char *path;  // NULL: from a raw vector
+  const char *path;  // NULL: from the connection, or a raw vector
+  struct connection connection;
   SEXP input;
   struct read_opts opts;
   struct subject subject;
@@ -28,7 +30,9 @@ static void throw_reader(struct read_call *c) {
 }
 
 static void open_source(struct read_call *c) {
-  if (!c->path)
+  if (c->connection.con)
+    connection_source(&c->source, &c->connection);
+  else if (!c->path)
     source_memory(&c->source, RAW_RO(c->input), (size_t) XLENGTH(c->input));
   else if (source_file(&c->source, c->path, &c->err))
     throw_error(&c->err, &c->subject);
@@ -79,11 +83,14 @@ static SEXP run_read(struct read_call *c) {
 }
 
 SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only) {
-  const char *path = arg_path(file);
+  const char *path = arg_place(file);
   struct read_call c = {.path = path,
                         .opts = arg_read_opts(validate, nthreads, refhook, data_only),
                         .subject = {.doing = "read", .path = path}};
-  return run_read(&c);
+  PROTECT(path ? R_NilValue : connection_open(&c.connection, file, &c.subject));
+  SEXP value = run_read(&c);
+  UNPROTECT(1);
+  return value;
 }
 
 SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook,
