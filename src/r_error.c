@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "r_connection.h"
 #include "sniff.h"
 
 // R's own half of this is abort() and abort_argument() in R/error.R; neither returns.

@@ -5,13 +5,14 @@
 #include <Rinternals.h>
 
 #include "error.h"
-#include "r_connection.h"
 
 #if defined(__GNUC__)
 #define NORETURN __attribute__((noreturn))
 #else
 #define NORETURN
 #endif
+
+struct connection;
 
 // "Can't <doing> <subject>: <reason>." `doing` is "read" or "save"; `path` NULL: `thing` instead.
 struct subject {

@@ -902,6 +902,29 @@ static void test_slurp_failure(void) {
   close(fd);
 }
 
+// What is read piece by piece and kept is a source of its own; what lies behind it stays unread.
+static void test_keep(void) {
+  struct source s;
+  struct error e = {0};
+  int writer;
+  const int fd = pipe_source(&s, &writer);
+  unsigned char bytes[1000], piece[300], behind;
+  for (size_t i = 0; i < sizeof(bytes); i++) bytes[i] = (unsigned char) random_u32();
+  check(write(writer, bytes, sizeof(bytes)) == (ssize_t) sizeof(bytes), "written", 0);
+  for (int i = 0; i < 3; i++) {
+    size_t got;
+    check(source_read(&s, piece, sizeof(piece), &got, &e) == OK && got == 300, "read", got);
+    check(source_keep(&s, piece, got, &e) == OK, "kept", got);
+  }
+  source_become_kept(&s);
+  check(s.can_seek && s.len == 900, "what was kept is all there is", s.len);
+  read_everything(&s, bytes, 900, 70);
+  check(read(fd, &behind, 1) == 1 && behind == bytes[900], "the rest is still there", behind);
+  source_close(&s);
+  close(writer);
+  close(fd);
+}
+
 int main(void) {
   snprintf(folder, sizeof(folder), "%s", "/tmp/riffle-test-io-XXXXXX");
   if (!mkdtemp(folder)) abort();
@@ -928,6 +951,7 @@ int main(void) {
   test_pipe_source();
   test_slurp();
   test_slurp_failure();
+  test_keep();
   check(entries(folder) == 0, "no stray file", entries(folder));
   rmdir(folder);
   return checks_end();
