@@ -16,7 +16,7 @@ SEXP ffi_live_calls(void) { return Rf_ScalarInteger(live_calls); }
 #define ENTRY(name, n) {#name, (DL_FUNC) &name, n}
 
 static const R_CallMethodDef entries[] = {
-    ENTRY(ffi_save, 7),        ENTRY(ffi_serialize, 6),   ENTRY(ffi_read, 5),
+    ENTRY(ffi_save, 8),        ENTRY(ffi_serialize, 7),   ENTRY(ffi_read, 5),
     ENTRY(ffi_deserialize, 5), ENTRY(ffi_marshall, 2),    ENTRY(ffi_unmarshall, 2),
     ENTRY(ffi_calc_size, 2),   ENTRY(ffi_option, 1), ENTRY(ffi_threads_set, 1),
     ENTRY(ffi_live_calls, 0),  ENTRY(ffi_check_option, 2),

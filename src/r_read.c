@@ -1,12 +1,14 @@
 #include <R.h>
 #include <string.h>
 
+#include "container.h"
 #include "r_args.h"
 #include "r_build.h"
 #include "r_calls.h"
 #include "r_ffi.h"
 #include "r_stream.h"
 #include "reader.h"
+#include "sniff.h"
 
 struct read_call {
   const char *path;  // NULL: from a raw vector
@@ -14,9 +16,45 @@ struct read_call {
   struct read_opts opts;
   struct subject subject;
   struct source source;
+  enum file_format format;
   struct reader reader;
   struct error err;  // the source's
 };
+
+// ---- what it is ---------------------------------------------------------------------------
+
+static const struct container_in *container_of(enum file_format format) {
+  switch (format) {
+    case FORMAT_QS2: return &qs2_in;
+    default: return &riffle_in;
+  }
+}
+
+static void open_source(struct read_call *c) {
+  if (!c->path)
+    source_memory(&c->source, RAW_RO(c->input), (size_t) XLENGTH(c->input));
+  else if (source_file(&c->source, c->path, &c->err))
+    throw_error(&c->err, &c->subject);
+}
+
+static size_t peek(struct read_call *c, size_t n, const unsigned char **p) {
+  size_t got;
+  enum status st;
+  while ((st = source_peek(&c->source, n, p, &got, &c->err)) == AGAIN) R_CheckUserInterrupt();
+  if (st) throw_error(&c->err, &c->subject);
+  return got;
+}
+
+static void find_format(struct read_call *c) {
+  const unsigned char *p;
+  size_t n = peek(c, SNIFF_LEN, &p);
+  c->format = sniff_format(p, n);
+  if (c->format != FORMAT_OTHER) return;
+  n = peek(c, SOURCE_PEEK, &p);
+  throw_not_ours(p, n, &c->subject);
+}
+
+// ---- opening ------------------------------------------------------------------------------
 
 static void throw_reader(struct read_call *c) {
   if (c->reader.err.code == ERR_FORMAT) {
@@ -27,41 +65,71 @@ static void throw_reader(struct read_call *c) {
   throw_error(&c->reader.err, &c->subject);
 }
 
-static void open_source(struct read_call *c) {
-  if (!c->path)
-    source_memory(&c->source, RAW_RO(c->input), (size_t) XLENGTH(c->input));
-  else if (source_file(&c->source, c->path, &c->err))
-    throw_error(&c->err, &c->subject);
-}
-
 // The builder takes words and numbers as they are in memory.
 static bool is_native(const struct read_call *c) {
   return c->reader.header.big_endian == host_is_big_endian();
 }
 
+// Only our own header tells whether the stream is plain.
+static bool is_plain(const struct read_call *c) {
+  return c->format == FORMAT_RIFFLE && c->reader.header.plain && is_native(c);
+}
+
 static void open_reader(struct read_call *c) {
-  const struct reader_opts opts = {.n_threads = c->opts.n_threads,
+  const struct reader_opts opts = {.container = container_of(c->format),
+                                   .n_threads = c->opts.n_threads,
                                    .verify_all = c->opts.verify_all};
   if (reader_open(&c->reader, &c->source, &opts)) throw_reader(c);
   enum status st;
   while ((st = reader_start(&c->reader)) == AGAIN) R_CheckUserInterrupt();
   if (st) throw_reader(c);
-  c->reader.opts.build = c->opts.data_only || (c->reader.header.plain && is_native(c));
+  if (c->opts.verify_all && c->reader.unverified)
+    throw_reason("riffle_error_corrupt", "it has no hash to be checked by", &c->subject);
+  c->reader.opts.build = c->opts.data_only || is_plain(c);
+}
+
+static void open_again(struct read_call *c) {
+  reader_close(&c->reader);
+  c->source.at = 0;
+  open_reader(c);
+}
+
+// ---- reading ------------------------------------------------------------------------------
+
+// Another format's stream may be plain or not. The builder finds out, and is done if it is; else all
+// is read again, by R. Where nothing can be read twice R reads at once.
+static SEXP consume_any(struct read_call *c) {
+  if (c->source.can_seek) {
+    SEXP value = build_read(&c->reader, &c->subject, BUILD_IF_PLAIN);
+    if (value) return value;
+    open_again(c);
+  }
+  return stream_read(c->opts.refhook, &c->reader, &c->subject);
 }
 
 static SEXP consume(struct read_call *c) {
-  if (c->reader.opts.build) return build_read(&c->reader, &c->subject, c->opts.data_only);
-  return stream_read(c->opts.refhook, &c->reader, &c->subject);
+  if (c->opts.data_only) return build_read(&c->reader, &c->subject, BUILD_DATA);
+  if (is_plain(c)) return build_read(&c->reader, &c->subject, BUILD_PLAIN);
+  if (c->format == FORMAT_RIFFLE) return stream_read(c->opts.refhook, &c->reader, &c->subject);
+  return consume_any(c);
+}
+
+static void warn_of_what_is_odd(const struct read_call *c) {
+  if (c->reader.unverified)
+    warn_reason("it has no hash: damage would not be found", &c->subject);
+  if (c->reader.goes_on) warn_reason("what follows the object in it is ignored", &c->subject);
 }
 
 static SEXP read_body(void *data) {
   struct read_call *c = data;
   open_source(c);
+  find_format(c);
   open_reader(c);
   SEXP value = PROTECT(consume(c));
   enum status st;
   while ((st = reader_finish(&c->reader)) == AGAIN) R_CheckUserInterrupt();
   if (st) throw_reader(c);
+  warn_of_what_is_odd(c);
   UNPROTECT(1);
   return value;
 }

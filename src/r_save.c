@@ -1,5 +1,6 @@
 #include <R.h>
 
+#include "container.h"
 #include "r_args.h"
 #include "r_calls.h"
 #include "r_ffi.h"
@@ -28,8 +29,16 @@ static void open_sink(struct save_call *c) {
   if (st) throw_error(&c->err, &c->subject);
 }
 
+static const struct container_out *container_of(enum save_format format) {
+  switch (format) {
+    case SAVE_QS2: return &qs2_out;
+    default: return &riffle_out;
+  }
+}
+
 static void open_writer(struct save_call *c, bool plain) {
   const struct writer_opts opts = {
+      .container = container_of(c->opts.format),
       .block = {.codec = c->opts.codec, .level = c->opts.level, .filter = c->opts.filter},
       .n_threads = c->opts.n_threads,
       .stream_version = 3,
@@ -94,18 +103,19 @@ static SEXP run_save(struct save_call *c) {
 }
 
 SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
-              SEXP refhook) {
+              SEXP refhook, SEXP format) {
   const char *path = arg_path(file);
   struct save_call c = {.object = object,
                         .path = path,
-                        .opts = arg_save_opts(level, shuffle, nthreads, codec, refhook),
+                        .opts = arg_save_opts(format, level, shuffle, nthreads, codec, refhook),
                         .subject = {.doing = "save", .path = path}};
   return run_save(&c);
 }
 
-SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook) {
+SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook,
+                   SEXP format) {
   struct save_call c = {.object = object,
-                        .opts = arg_save_opts(level, shuffle, nthreads, codec, refhook),
+                        .opts = arg_save_opts(format, level, shuffle, nthreads, codec, refhook),
                         .subject = {.doing = "serialize", .thing = "the object"}};
   return run_save(&c);
 }

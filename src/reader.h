@@ -50,6 +50,7 @@ struct reader {
   uint64_t taken;            // up to the end of the block that was handed out last
   void *chain;               // XXH3 state; the container's
   bool ended;                // the last block has been cut, and what follows it agrees
+  bool unverified;           // after reader_start(): the file has no checksum
   bool goes_on;              // after reader_finish(): there was more than the object
   bool verified;             // verify_all is done, or was not asked for
   bool open;                 // the ring's oldest slot is what at..end or reader_strings() shows
