@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "container.h"
 #include "r_error.h"
 #include "r_ffi.h"
 
@@ -76,6 +77,13 @@ static SEXP arg_refhook(SEXP refhook) {
   if (refhook != R_NilValue && !Rf_isFunction(refhook))
     throw_argument("refhook", "a function or NULL", refhook);
   return refhook;
+}
+
+const struct container_out *save_container(enum save_format format) {
+  switch (format) {
+    case SAVE_QS2: return &qs2_out;
+    default: return &riffle_out;
+  }
 }
 
 // "auto" is told from the file's name in R/save.R.

@@ -8,6 +8,8 @@
 #include "codec.h"
 
 enum save_format { SAVE_RIFFLE, SAVE_QS2, SAVE_RDS };
+struct container_out;
+const struct container_out *save_container(enum save_format format);
 
 // Options that saving takes.
 struct save_opts {

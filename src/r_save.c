@@ -1,6 +1,5 @@
 #include <R.h>
 
-#include "container.h"
 #include "r_args.h"
 #include "r_calls.h"
 #include "r_ffi.h"
@@ -29,16 +28,9 @@ static void open_sink(struct save_call *c) {
   if (st) throw_error(&c->err, &c->subject);
 }
 
-static const struct container_out *container_of(enum save_format format) {
-  switch (format) {
-    case SAVE_QS2: return &qs2_out;
-    default: return &riffle_out;
-  }
-}
-
 static void open_writer(struct save_call *c, bool plain) {
   const struct writer_opts opts = {
-      .container = container_of(c->opts.format),
+      .container = save_container(c->opts.format),
       .block = {.codec = c->opts.codec, .level = c->opts.level, .filter = c->opts.filter},
       .n_threads = c->opts.n_threads,
       .stream_version = 3,

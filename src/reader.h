@@ -92,6 +92,9 @@ enum status reader_wait(struct reader *r);
 // block and has at most `most` of them, else NULL in *out. They stay until the next call.
 enum status reader_strings(struct reader *r, size_t most, const struct string_array **out);
 
+// Whether there is anything left of the stream.
+enum status reader_more(struct reader *r, bool *more);
+
 // The consumer is done: nothing may be left of the stream, and all of it was as the end says.
 enum status reader_finish(struct reader *r);
 
