@@ -9,7 +9,7 @@ struct input input_memory(const unsigned char *p, size_t n, const struct subject
 }
 
 struct input input_reader(struct reader *r, const struct subject *subject) {
-  return (struct input){.reader = r, .subject = subject};
+  return (struct input){.at = r->at, .end = r->end, .reader = r, .subject = subject};
 }
 
 void input_corrupt(const struct input *in, const char *reason) {
