@@ -1,21 +1,21 @@
 #' Save and read many objects
 #'
-#' [qs_savem()] saves objects with their names in one file, as [save()] does; [qs_readm()] restores them
-#' by these names, as [load()] does. The names and arguments are those of qs2.
+#' [qs_savem()] saves objects with their names in one file, as [save()] does; [qs_readm()] restores
+#' them by these names, as [load()] does. The names and arguments are those of qs2.
 #'
 #' The file holds a named list, so [qs_read()] reads it as well, without assigning anything, and
 #' [qs_readm()] takes any named list that [qs_save()] wrote.
 #'
 #' @param ... [qs_savem()]: the objects. A symbol, or a string, is an object by its name; an
-#'   expression needs a name (`answer = 6 * 7`). Arguments with the name of one of [qs_save()], such as
-#'   `nthreads`, are passed on to it. [qs_readm()]: further arguments of [qs_read()].
+#'   expression needs a name (`answer = 6 * 7`). Arguments with the name of one of [qs_save()], such
+#'   as `nthreads`, are passed on to it. [qs_readm()]: further arguments of [qs_read()].
 #' @param list A character vector of the names of more objects, as of [save()].
 #' @param file The path of the file, a string. [qs_savem()] takes it by name only.
 #' @param envir The environment where strings and `list` are looked for, and its parents.
 #' @param env The environment to restore the objects in. What has the same name there is replaced.
 #'
-#' @return [qs_savem()]: `NULL`, invisibly. [qs_readm()]: the names of the objects, invisibly. Errors are
-#'   of class `riffle_error`, see [riffle-package]: an object that does not exist is a
+#' @return [qs_savem()]: `NULL`, invisibly. [qs_readm()]: the names of the objects, invisibly.
+#'   Errors are of class `riffle_error`, see [riffle-package]: an object that does not exist is a
 #'   `riffle_error_argument`, a file without a named list a `riffle_error_format`.
 #' @seealso [qs_save()], [qs_read()] for one object.
 #' @export
@@ -35,7 +35,7 @@
 qs_savem <- function(..., list = character(), file, envir = parent.frame()) {
   call <- sys.call()
   if (missing(file)) throw_call("`file` must be given, by its name.", call)
-  if (!is.character(list) || anyNA(list)) abort_argument("list", "a character vector of names", list)
+  if (!is.character(list) || anyNA(list)) abort_argument("list", "a vector of names", list)
   if (!is.environment(envir)) abort_argument("envir", "an environment", envir)
   args <- as.list(substitute(alist(...)))[-1]
   given <- if (is.null(names(args))) character(length(args)) else names(args)
@@ -113,8 +113,8 @@ is_named_list <- function(x) {
 #' Evaluates an expression and saves its value; when it is asked again, reads the file instead. The
 #' arguments are those of qs2.
 #'
-#' The value is saved by [qs_save()] as `<cache_dir>/<name>.rif`. While that file is there, `expr` is
-#' not evaluated, even if it is another one: the name alone decides.
+#' The value is saved by [qs_save()] as `<cache_dir>/<name>.rif`. While that file is there, `expr`
+#' is not evaluated, even if it is another one: the name alone decides.
 #'
 #' Many processes may use the same name at once. A file appears when it is complete, so it is read
 #' whole or not at all; processes that meet before there is one all evaluate the expression, and the
@@ -125,14 +125,14 @@ is_named_list <- function(x) {
 #' @param name A string, the file's name without folder and extension.
 #' @param envir The environment to evaluate `expr` in.
 #' @param cache_dir The folder of the files. It is made if need be.
-#' @param clear `TRUE` to remove the file instead; without `name`, all files in `cache_dir` whose names
-#'   end with `.rif`.
+#' @param clear `TRUE` to remove the file instead; without `name`, all files in `cache_dir` whose
+#'   names end with `.rif`.
 #' @param prompt `TRUE` to ask before anything is removed. That takes an interactive session.
 #' @param qs_save_params,qs_read_params Lists of further arguments of [qs_save()] and [qs_read()].
 #' @param verbose `TRUE` for a message that tells whether the value was there.
 #'
-#' @return The value of `expr`. With `clear = TRUE` whether a file was removed, invisibly. Errors are of
-#'   class `riffle_error`, see [riffle-package].
+#' @return The value of `expr`. With `clear = TRUE` whether a file was removed, invisibly. Errors
+#'   are of class `riffle_error`, see [riffle-package].
 #' @export
 #' @examples
 #' folder <- tempfile("cache")
@@ -148,12 +148,13 @@ is_named_list <- function(x) {
 qs_cache <- function(expr, name, envir = parent.frame(), cache_dir = ".cache", clear = FALSE,
                      prompt = TRUE, qs_save_params = list(), qs_read_params = list(),
                      verbose = TRUE) {
-  if (!is_string(cache_dir)) abort_argument("cache_dir", "the path of a folder, as a string", cache_dir)
+  if (!is_string(cache_dir)) abort_argument("cache_dir", "a folder's path, as a string", cache_dir)
   if (!is_flag(clear)) abort_argument("clear", "TRUE or FALSE", clear)
   if (!is_flag(prompt)) abort_argument("prompt", "TRUE or FALSE", prompt)
   if (!is_flag(verbose)) abort_argument("verbose", "TRUE or FALSE", verbose)
   if (clear && missing(name)) {
-    return(invisible(cache_clear(list.files(cache_dir, "\\.rif$", full.names = TRUE), prompt, verbose)))
+    files <- list.files(cache_dir, "\\.rif$", full.names = TRUE)
+    return(invisible(cache_clear(files, prompt, verbose)))
   }
   if (missing(name)) throw_call("`name` must be given.", sys.call())
   if (!is_string(name) || grepl("[/\\\\]", name)) {

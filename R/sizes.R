@@ -7,40 +7,44 @@
 #' The sizes are those of the stream that [marshall()] makes and that [qs_save()] compresses. They
 #' are taken from that stream itself, which is held in memory meanwhile, so all are exact:
 #'
-#' * The total is `calc_size(x)` without the stream's header (`attr(sizes, "header")`, 23 bytes or so).
-#' * A part has the bytes between its beginning and its end in the stream. The parts of an object never
-#'   sum up to more than it; what is left is its own: flags, lengths, the data of a vector.
-#' * An environment is stored where it is met first, each later meeting is a reference of 4 or 8 bytes,
-#'   of type `"reference"`. So are symbols, such as the names of attributes: the first of a name costs
-#'   more than the next. The global environment, namespaces and the like are stored by name.
+#' * The total is `calc_size(x)` without the stream's header (`attr(sizes, "header")`, 23 bytes or
+#'   so).
+#' * A part has the bytes between its beginning and its end in the stream. The parts of an object
+#'   never sum up to more than it; what is left is its own: flags, lengths, the data of a vector.
+#' * An environment is stored where it is met first, each later meeting is a reference of 4 or 8
+#'   bytes, of type `"reference"`. So are symbols, such as the names of attributes: the first of a
+#'   name costs more than the next. The global environment, namespaces and the like are stored by
+#'   name.
 #' * An object that is stored twice, such as a vector bound to two names, is counted twice, as it is
 #'   when it is read back.
 #'
-#' Nothing of the object is evaluated. A promise that was not forced stays so: it has the size of its
-#' expression and its environment. An active binding has the size of its function, and is not called.
+#' Nothing of the object is evaluated. A promise that was not forced stays so: it has the size of
+#' its expression and its environment. An active binding has the size of its function, and is not
+#' called.
 #'
 #' @param x Any R object.
 #' @param depth How many levels of parts to list, a whole number from 0 (only the total) to 100.
 #'
-#' @return A data frame of class `qs_sizes` with a row for each part, an object's before those of its
-#'   parts, and the columns:
+#' @return A data frame of class `qs_sizes` with a row for each part, an object's before those of
+#'   its parts, and the columns:
 #' \describe{
-#'   \item{`path`}{An R expression that gets the part, such as `attr(x$terms, ".Environment")`, or `NA`
-#'     where there is none. It takes `$` and `[[` for those of lists, whatever the part's class does.}
+#'   \item{`path`}{An R expression that gets the part, such as `attr(x$terms, ".Environment")`, or
+#'     `NA` where there is none. It takes `$` and `[[` for those of lists, whatever the part's class
+#'     does.}
 #'   \item{`name`}{The name of the element, attribute, slot or binding, or `NA`.}
-#'   \item{`kind`}{What the part is to its parent: `"object"` (the whole), `"element"`, `"attribute"`,
-#'     `"slot"`, `"srcref"` (an attribute with source references), `"environment"` (of a function or
-#'     promise), `"enclosure"` (of an environment), `"binding"`, `"active binding"`, `"formals"`,
-#'     `"body"`, `"value"` and `"expression"` (of a promise; the latter of byte code as well),
-#'     `"protected"` and `"tag"` (of an external pointer).}
+#'   \item{`kind`}{What the part is to its parent: `"object"` (the whole), `"element"`,
+#'     `"attribute"`, `"slot"`, `"srcref"` (an attribute with source references), `"environment"`
+#'     (of a function or promise), `"enclosure"` (of an environment), `"binding"`, `"active
+#'     binding"`, `"formals"`, `"body"`, `"value"` and `"expression"` (of a promise; the latter of
+#'     byte code as well), `"protected"` and `"tag"` (of an external pointer).}
 #'   \item{`type`}{As [typeof()] has it, or `"reference"`, or `"namespace"` and the like.}
 #'   \item{`class`}{The class attribute, pasted with `"/"`, or `NA`.}
 #'   \item{`bytes`, `share`}{The size, and what part of the whole it is.}
 #'   \item{`depth`, `parent`}{The level, 0 for the whole, and the row of the parent.}
 #'   \item{`target`}{The row of what a reference refers to, if it is listed.}
 #'   \item{`environments`, `bytecode`, `srcref`}{How many of the bytes are in environments, in byte
-#'     code, and in source references, at any depth, listed or not. What is in two of these, as the byte
-#'     code of a function in an environment, is counted in both.}
+#'     code, and in source references, at any depth, listed or not. What is in two of these, as the
+#'     byte code of a function in an environment, is counted in both.}
 #' }
 #' An impossible `depth` is an error of class `riffle_error_argument`.
 #' @seealso [calc_size()] for the total alone.
@@ -150,8 +154,8 @@ child_paths <- function(sizes, rows, index) {
   path
 }
 
-# From the path of the whole to that of the part. What no function of R gets (the value of a promise,
-# the elements of `...`, what a pointer protects) has none.
+# From the path of the whole to that of the part. What no function of R gets (the value of a
+# promise, the elements of `...`, what a pointer protects) has none.
 steps <- list(
   element = function(from, name, index) paste0(from, "[[", format_index(index), "]]"),
   named = function(from, name, index) paste0(from, "$", symbol_text(name)),
@@ -326,8 +330,8 @@ share_text <- function(share) {
 #' @rdname qs_sizes
 #' @param y Not used.
 #' @details
-#' [plot()] draws the tree as nested bars: the whole on top, below each part its own parts, as wide as
-#' they are large.
+#' [plot()] draws the tree as nested bars: the whole on top, below each part its own parts, as wide
+#' as they are large.
 #' @export
 plot.qs_sizes <- function(x, y, ...) {
   bars <- nested_bars(x)
@@ -358,7 +362,8 @@ nested_bars <- function(x) {
     left[rows] <- left[x$parent[rows]] + before - before[first]
   }
   rows <- which(x$share >= 0.001)
-  label <- vapply(rows, function(row) paste(step_label(x, row), trimws(size_text(x$bytes[row]))), "")
+  steps <- vapply(rows, function(row) step_label(x, row), "")
+  label <- paste(steps, trimws(size_text(x$bytes[rows])))
   data.frame(left = left[rows], right = left[rows] + x$share[rows], depth = x$depth[rows],
              sort = bar_sort(x$kind[rows], x$type[rows]), label = label)
 }

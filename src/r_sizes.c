@@ -76,16 +76,11 @@ static double srcrefs_of(const struct scan_node *n) { return (double) n->in.srcr
 static const struct {
   const char *name;
   double (*get)(const struct scan_node *);
-} columns[] = {{"kind", kind_of},
-               {"type", type_of},
-               {"index", index_of},
-               {"depth", level_of},
-               {"bytes", bytes_of},
-               {"parent", parent_of},
-               {"target", target_of},
-               {"environments", environments_of},
-               {"bytecode", bytecode_of},
-               {"srcref", srcrefs_of}};
+} columns[] = {{"kind", kind_of},         {"type", type_of},
+               {"index", index_of},       {"depth", level_of},
+               {"bytes", bytes_of},       {"parent", parent_of},
+               {"target", target_of},     {"environments", environments_of},
+               {"bytecode", bytecode_of}, {"srcref", srcrefs_of}};
 
 enum { N_COLUMNS = sizeof(columns) / sizeof(*columns) };
 

@@ -6,12 +6,44 @@
 
 // Types in a stream. See R Internals, "Serialization Formats".
 enum {
-  SYM = 1, LIST = 2, CLO = 3, ENV = 4, PROM = 5, LANG = 6, SPECIAL = 7, BUILTIN = 8, CHAR = 9,
-  LGL = 10, INT = 13, REAL = 14, CPLX = 15, STR = 16, DOT = 17, VEC = 19, EXPR = 20, BCODE = 21,
-  EXTPTR = 22, WEAKREF = 23, RAW = 24, S4 = 25,
-  ALTREP = 238, ATTR_LIST = 239, ATTR_LANG = 240, BASE_ENV = 241, EMPTY_ENV = 242, CODE_REF = 243,
-  CODE_DEF = 244, PERSIST = 247, PACKAGE = 248, NAMESPACE = 249, BASE_NAMESPACE = 250,
-  MISSING = 251, UNBOUND = 252, GLOBAL_ENV = 253, NIL = 254, REF = 255
+  SYM = 1,
+  LIST = 2,
+  CLO = 3,
+  ENV = 4,
+  PROM = 5,
+  LANG = 6,
+  SPECIAL = 7,
+  BUILTIN = 8,
+  CHAR = 9,
+  LGL = 10,
+  INT = 13,
+  REAL = 14,
+  CPLX = 15,
+  STR = 16,
+  DOT = 17,
+  VEC = 19,
+  EXPR = 20,
+  BCODE = 21,
+  EXTPTR = 22,
+  WEAKREF = 23,
+  RAW = 24,
+  S4 = 25,
+  ALTREP = 238,
+  ATTR_LIST = 239,
+  ATTR_LANG = 240,
+  BASE_ENV = 241,
+  EMPTY_ENV = 242,
+  CODE_REF = 243,
+  CODE_DEF = 244,
+  PERSIST = 247,
+  PACKAGE = 248,
+  NAMESPACE = 249,
+  BASE_NAMESPACE = 250,
+  MISSING = 251,
+  UNBOUND = 252,
+  GLOBAL_ENV = 253,
+  NIL = 254,
+  REF = 255
 };
 
 enum { FLAG_ATTRIBUTES = 1 << 9, FLAG_TAG = 1 << 10, FLAG_S4 = 1 << 16, FLAG_ACTIVE = 1 << 27 };
@@ -34,7 +66,9 @@ static void stop(struct scan *s, enum status code, const char *what) {
   s->at = s->end;
 }
 
-static void corrupt(struct scan *s) { stop(s, ERR_CORRUPT, "it is not a stream of R's serializer"); }
+static void corrupt(struct scan *s) {
+  stop(s, ERR_CORRUPT, "it is not a stream of R's serializer");
+}
 
 static uint64_t left(const struct scan *s) { return (uint64_t) (s->end - s->at); }
 
@@ -268,14 +302,16 @@ static uint64_t skip_cell(struct scan *s, uint32_t flags, struct scan_tally *t) 
 // The data of an item that has neither elements nor a place in the table of references.
 static bool pass_data(struct scan *s, uint8_t type) {
   switch (type) {
-    case SPECIAL: case BUILTIN: pass(s, word(s), 1); return true;
-    case LGL: case INT: pass(s, length(s), 4); return true;
-    case REAL: pass(s, length(s), 8); return true;
-    case CPLX: pass(s, length(s), 16); return true;
-    case RAW: pass(s, length(s), 1); return true;
-    case STR: pass_strings(s); return true;
-    case S4: return true;
-    default: return false;
+  case SPECIAL:
+  case BUILTIN: pass(s, word(s), 1); return true;
+  case LGL:
+  case INT: pass(s, length(s), 4); return true;
+  case REAL: pass(s, length(s), 8); return true;
+  case CPLX: pass(s, length(s), 16); return true;
+  case RAW: pass(s, length(s), 1); return true;
+  case STR: pass_strings(s); return true;
+  case S4: return true;
+  default: return false;
   }
 }
 
@@ -286,24 +322,36 @@ static uint64_t skip_one(struct scan *s, struct scan_tally *t) {
   const uint64_t attributes = flags & FLAG_ATTRIBUTES ? 1 : 0;
   if (pass_data(s, type)) return attributes;
   switch (type) {
-    case NIL: case GLOBAL_ENV: case BASE_ENV: case EMPTY_ENV: case BASE_NAMESPACE:
-    case MISSING: case UNBOUND: return 0;
-    case REF: ref_of(s, flags); return 0;
-    case SYM: symbol(s, flags); return 0;
-    case CHAR: pass_chars(s); return 0;
-    case NAMESPACE: case PACKAGE: case PERSIST:
-      add_ref(s, type, 0, SCAN_NO_NODE);
-      word(s);
-      pass_strings(s);
-      return 0;
-    case ENV: skip_environment(s, t); return 0;
-    case LIST: case CLO: case PROM: case LANG: case DOT: return skip_cell(s, flags, t);
-    case EXTPTR: add_ref(s, type, 0, SCAN_NO_NODE); return 2 + attributes;
-    case WEAKREF: add_ref(s, type, 0, SCAN_NO_NODE); return attributes;
-    case VEC: case EXPR: return list_length(s) + attributes;
-    case BCODE: skip_bytecode(s, t, NULL); return attributes;
-    case ALTREP: return 3;
-    default: corrupt(s); return 0;
+  case NIL:
+  case GLOBAL_ENV:
+  case BASE_ENV:
+  case EMPTY_ENV:
+  case BASE_NAMESPACE:
+  case MISSING:
+  case UNBOUND: return 0;
+  case REF: ref_of(s, flags); return 0;
+  case SYM: symbol(s, flags); return 0;
+  case CHAR: pass_chars(s); return 0;
+  case NAMESPACE:
+  case PACKAGE:
+  case PERSIST:
+    add_ref(s, type, 0, SCAN_NO_NODE);
+    word(s);
+    pass_strings(s);
+    return 0;
+  case ENV: skip_environment(s, t); return 0;
+  case LIST:
+  case CLO:
+  case PROM:
+  case LANG:
+  case DOT: return skip_cell(s, flags, t);
+  case EXTPTR: add_ref(s, type, 0, SCAN_NO_NODE); return 2 + attributes;
+  case WEAKREF: add_ref(s, type, 0, SCAN_NO_NODE); return attributes;
+  case VEC:
+  case EXPR: return list_length(s) + attributes;
+  case BCODE: skip_bytecode(s, t, NULL); return attributes;
+  case ALTREP: return 3;
+  default: corrupt(s); return 0;
   }
 }
 
@@ -331,11 +379,14 @@ static struct scan_tally visit(struct scan *s, struct place place);
 
 static uint32_t add_node(struct scan *s, struct place p) {
   if (s->n_nodes >= SCAN_NO_NODE - 1) stop(s, ERR_NOMEM, "measuring the object");
+  if (s->err.code) return SCAN_NO_NODE;
   struct scan_node *nodes = grown(s, s->nodes, s->n_nodes, &s->nodes_cap, sizeof(*nodes));
-  if (!nodes || s->err.code) return SCAN_NO_NODE;
+  if (!nodes) return SCAN_NO_NODE;
   s->nodes = nodes;
-  s->nodes[s->n_nodes] = (struct scan_node){.name_at = p.name_at, .parent = p.parent,
-                                            .target = SCAN_NO_NODE, .index = p.index,
+  s->nodes[s->n_nodes] = (struct scan_node){.name_at = p.name_at,
+                                            .parent = p.parent,
+                                            .target = SCAN_NO_NODE,
+                                            .index = p.index,
                                             .kind = (uint8_t) p.kind,
                                             .level = (uint8_t) p.level};
   return (uint32_t) s->n_nodes++;
@@ -385,7 +436,8 @@ static bool has_strings(const struct scan *s, uint64_t at) {
   return s->end - s->base - (ptrdiff_t) at >= 8 && type_of(load(s->base + at)) == STR;
 }
 
-static enum scan_kind attribute_kind(const struct scan *s, const struct item *item, uint64_t name_at) {
+static enum scan_kind attribute_kind(const struct scan *s, const struct item *item,
+                                     uint64_t name_at) {
   if (is_srcref(s, name_at)) return SCAN_SRCREF;
   return item->flags & FLAG_S4 && !is_named(s, name_at, "class") ? SCAN_SLOT : SCAN_ATTRIBUTE;
 }
@@ -472,8 +524,7 @@ static void visit_bytecode(struct scan *s, struct item *item) {
   uint64_t len = 0;
   skip_bytecode(s, &item->in, &len);
   if (s->err.code || item->level >= s->max_level || !len) return;
-  const uint32_t id =
-      add_node(s, (struct place){item->id, item->level + 1, SCAN_EXPRESSION, 0, 0});
+  const uint32_t id = add_node(s, (struct place){item->id, item->level + 1, SCAN_EXPRESSION, 0, 0});
   if (id == SCAN_NO_NODE) return;
   s->nodes[id].len = len;
   s->nodes[id].type = LANG;
@@ -505,19 +556,24 @@ static void visit_reference(struct scan *s, struct item *item) {
 
 static bool visit_parts(struct scan *s, struct item *item) {
   switch (type_of(item->flags)) {
-    case REF: visit_reference(s, item); return true;
-    case ENV: visit_environment(s, item); return true;
-    case LIST: case CLO: case PROM: case LANG: case DOT: visit_cell(s, item); return true;
-    case ALTREP: visit_altrep(s, item); return true;
-    case VEC: case EXPR: visit_elements(s, item); break;
-    case BCODE: visit_bytecode(s, item); break;
-    case EXTPTR:
-      add_ref(s, EXTPTR, 0, item->id);
-      part(s, item, SCAN_PROTECTED, 0);
-      part(s, item, SCAN_TAG, 0);
-      break;
-    case WEAKREF: add_ref(s, WEAKREF, 0, item->id); break;
-    default: return false;
+  case REF: visit_reference(s, item); return true;
+  case ENV: visit_environment(s, item); return true;
+  case LIST:
+  case CLO:
+  case PROM:
+  case LANG:
+  case DOT: visit_cell(s, item); return true;
+  case ALTREP: visit_altrep(s, item); return true;
+  case VEC:
+  case EXPR: visit_elements(s, item); break;
+  case BCODE: visit_bytecode(s, item); break;
+  case EXTPTR:
+    add_ref(s, EXTPTR, 0, item->id);
+    part(s, item, SCAN_PROTECTED, 0);
+    part(s, item, SCAN_TAG, 0);
+    break;
+  case WEAKREF: add_ref(s, WEAKREF, 0, item->id); break;
+  default: return false;
   }
   if (item->flags & FLAG_ATTRIBUTES) attributes(s, item);
   return true;
@@ -533,10 +589,10 @@ static void visit_item(struct scan *s, struct item *item) {
   skip_into(s, 1, &item->in);
 }
 
+// After a failure the node's number may be none: nothing is done with it then.
 static struct scan_tally visit(struct scan *s, struct place place) {
   const unsigned char *from = s->at;
-  if (place.level > s->max_level)
-    return place.kind == SCAN_SRCREF ? skip_srcref(s) : skip(s, 1);
+  if (place.level > s->max_level) return place.kind == SCAN_SRCREF ? skip_srcref(s) : skip(s, 1);
   const uint32_t flags = word(s);
   struct item item = {.id = add_node(s, place), .level = place.level, .flags = flags};
   if (s->err.code) return item.in;

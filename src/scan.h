@@ -22,17 +22,17 @@ enum scan_kind {
   SCAN_ENVIRONMENT,  // of a closure or a promise
   SCAN_ENCLOSURE,    // of an environment
   SCAN_BINDING,
-  SCAN_ACTIVE,       // a binding that calls a function: the function
+  SCAN_ACTIVE,  // a binding that calls a function: the function
   SCAN_FORMALS,
   SCAN_BODY,
-  SCAN_VALUE,        // of a promise
-  SCAN_EXPRESSION,   // of a promise, or what byte code was compiled from
-  SCAN_PROTECTED,    // by an external pointer
-  SCAN_TAG           // of an external pointer
+  SCAN_VALUE,       // of a promise
+  SCAN_EXPRESSION,  // of a promise, or what byte code was compiled from
+  SCAN_PROTECTED,   // by an external pointer
+  SCAN_TAG          // of an external pointer
 };
 
-// Bytes of an item that are in the outermost things of a sort. An environment that belongs to source
-// references is not counted.
+// Bytes of an item that are in the outermost things of a sort. An environment that belongs to
+// source references is not counted.
 struct scan_tally {
   uint64_t environments, bytecode, srcrefs;
 };
@@ -44,12 +44,12 @@ struct scan_node {
   uint64_t name_at;   // offset of the name, a CHARSXP item, or 0
   uint64_t class_at;  // offset of the class, a STRSXP item, or 0
   struct scan_tally in;
-  uint32_t parent;    // a lower number, or SCAN_NO_NODE
-  uint32_t target;    // type 255: the node of what is referred to, or SCAN_NO_NODE
-  uint32_t index;     // among the elements, from 0
-  uint8_t kind;       // enum scan_kind
-  uint8_t level;      // the root's is 0
-  uint8_t type;       // as in the stream: R's SEXPTYPE, or 238 and above
+  uint32_t parent;  // a lower number, or SCAN_NO_NODE
+  uint32_t target;  // type 255: the node of what is referred to, or SCAN_NO_NODE
+  uint32_t index;   // among the elements, from 0
+  uint8_t kind;     // enum scan_kind
+  uint8_t level;    // the root's is 0
+  uint8_t type;     // as in the stream: R's SEXPTYPE, or 238 and above
 };
 
 struct scan_ref;
@@ -58,7 +58,7 @@ struct scan {
   const unsigned char *base, *at, *end;
   struct scan_node *nodes;  // owned; the root first, children after their parent, in stream order
   size_t n_nodes, nodes_cap;
-  struct scan_ref *refs;    // owned
+  struct scan_ref *refs;  // owned
   size_t n_refs, refs_cap;
   unsigned max_level;
   unsigned nested;
@@ -66,8 +66,8 @@ struct scan {
 };
 
 // Scans the one item in the `n` bytes that follow a stream's header. Nodes are made for the root
-// (level 0) and `depth` levels below, 255 at most. The bytes stay the caller's and must outlive the scan.
-// ERR_CORRUPT: not a stream, or nested deeper than R's own recursion could have written.
+// (level 0) and `depth` levels below, 255 at most. The bytes stay the caller's and must outlive the
+// scan. ERR_CORRUPT: not a stream, or nested deeper than R's own recursion could have written.
 enum status scan_run(struct scan *s, const unsigned char *bytes, size_t n, unsigned depth);
 
 // A CHARSXP item at an offset that a node gave: its flags and characters. NULL: NA.
