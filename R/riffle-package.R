@@ -5,8 +5,10 @@
 #' threads filter, compress and checksum its blocks, and write them in order.
 #'
 #' * Files: [qs_save()], [qs_read()].
+#' * Many objects: [qs_savem()], [qs_readm()]; results: [qs_cache()].
 #' * Raw vectors in the same format: [qs_serialize()], [qs_deserialize()].
 #' * The bare stream of R's serializer: [marshall()], [unmarshall()], and its length: [calc_size()].
+#' * What makes an object large: [qs_sizes()].
 #' * Settings: [qopt()], [qs_threads()].
 #'
 #' @section Conditions:
