@@ -82,6 +82,7 @@ static SEXP arg_refhook(SEXP refhook) {
 const struct container_out *save_container(enum save_format format) {
   switch (format) {
     case SAVE_QS2: return &qs2_out;
+    case SAVE_RDS: return &gzip_out;
     default: return &riffle_out;
   }
 }

@@ -25,12 +25,6 @@ static uint8_t stream_version(const struct reader *r) {
   return p[2] == 2 || p[5] == 2 || p[2] == '2' ? 2 : 3;
 }
 
-static void fill(struct convert_call *c) {
-  enum status st;
-  while ((st = reader_fill(&c->opening.reader)) == AGAIN) R_CheckUserInterrupt();
-  if (st) opening_throw(&c->opening);
-}
-
 static bool any_more(struct convert_call *c) {
   enum status st;
   bool more;
@@ -62,7 +56,6 @@ static void put(struct convert_call *c, const void *p, size_t n) {
 static void copy(struct convert_call *c) {
   struct reader *r = &c->opening.reader;
   while (any_more(c)) {
-    fill(c);
     put(c, r->at, (size_t) (r->end - r->at));
     r->at = r->end;
     R_CheckUserInterrupt();
@@ -73,7 +66,7 @@ static SEXP convert_body(void *data) {
   struct convert_call *c = data;
   enum status st;
   opening_open(&c->opening);
-  fill(c);
+  any_more(c);
   open_output(c);
   copy(c);
   opening_finish(&c->opening);

@@ -7,6 +7,8 @@
 static const struct container_in *container_of(enum file_format format) {
   switch (format) {
     case FORMAT_QS2: return &qs2_in;
+    case FORMAT_GZIP: return &gunzip_in;
+    case FORMAT_STREAM: return &bare_in;
     default: return &riffle_in;
   }
 }
@@ -61,9 +63,8 @@ static void check_content(struct opening *o) {
   struct reader *r = &o->reader;
   bool more;
   enum status st;
-  if (o->format == FORMAT_RIFFLE) return;
-  while ((st = reader_more(r, &more)) == AGAIN || (st == OK && more && (st = reader_fill(r)) == AGAIN))
-    R_CheckUserInterrupt();
+  if (o->format == FORMAT_RIFFLE || o->format == FORMAT_STREAM) return;
+  while ((st = reader_more(r, &more)) == AGAIN) R_CheckUserInterrupt();
   if (st) opening_throw(o);
   const size_t n = (size_t) (r->end - r->at);
   if (sniff_format(r->at, n < SNIFF_LEN ? n : SNIFF_LEN) != FORMAT_STREAM)
