@@ -33,6 +33,12 @@
 #'   reference, and returns a character vector that stands for it, or `NULL` to save it as usual. See
 #'   [saveRDS()].
 #'
+#' @param format The format of the file: riffle's own, that of qs2 (which `qs2::qs_read()` reads), or RDS
+#'   (compressed by gzip, which [readRDS()] reads). `"auto"` goes by the extension of `file`: `.qs2`,
+#'   `.rds`, or any other for riffle's own. For the last two `codec` is as their format has it,
+#'   `compress_level` is 3 by default for qs2 (levels of zstd) and 6 for RDS (0 to 9, of gzip), and
+#'   `shuffle` is of no account for RDS.
+#'
 #' @return `NULL`, invisibly. Errors are of class `riffle_error`, see [riffle-package].
 #'
 #' @references
@@ -55,12 +61,14 @@ qs_save <- function(object, file, compress_level = qopt("compress_level"),
                     codec = c("zstd", "lz4", "none"), refhook = NULL,
                     format = c("auto", "riffle", "qs2", "rds")) {
   format <- file_format(format, file)
-  if (missing(compress_level) && format != "riffle") compress_level <- foreign_level[[format]]
+  if (missing(compress_level) && is_foreign(format)) compress_level <- foreign_level[[format]]
   invisible(.Call(ffi_save, object, file, compress_level, shuffle, nthreads, codec, refhook, format))
 }
 
 # The levels that qs2 and saveRDS() take by themselves.
 foreign_level <- c(qs2 = 3L, rds = 6L)
+
+is_foreign <- function(format) identical(format, "qs2") || identical(format, "rds")
 
 # The format to write: "auto", or the vector of all choices, goes by the file's extension.
 file_format <- function(format, file) {

@@ -122,6 +122,14 @@ struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook, SEXP 
                             .data_only = arg_flag(data_only, "data_only")};
 }
 
+uint64_t option_max_bytes(void) {
+  SEXP x = Rf_GetOption1(Rf_install("riffle.max_bytes"));
+  if (x == R_NilValue) return 0;
+  const double v = Rf_isNumeric(x) && XLENGTH(x) == 1 ? Rf_asReal(x) : NA_REAL;
+  if (!(v >= 1)) throw_argument("riffle.max_bytes", "a number of bytes, 1 or more, or NULL", x);
+  return v < 9e18 ? (uint64_t) v : 0;
+}
+
 int arg_stream_version(SEXP version) {
   return whole_number(version, "version", "2 or 3", 2, 3);
 }

@@ -4,6 +4,7 @@
 
 #include <Rinternals.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "codec.h"
 
@@ -37,6 +38,8 @@ int arg_level(SEXP level, enum codec codec);
 unsigned arg_threads(SEXP nthreads);
 bool arg_flag(SEXP x, const char *name);
 int arg_stream_version(SEXP version);
+// options(riffle.max_bytes): the most bytes of stream that are read; 0: any number.
+uint64_t option_max_bytes(void);
 void arg_raw(SEXP input, const char *name);
 
 #endif

@@ -3,6 +3,7 @@
 #include <R.h>
 
 #include "container.h"
+#include "r_args.h"
 
 static const struct container_in *container_of(enum file_format format) {
   switch (format) {
@@ -48,6 +49,7 @@ void opening_throw(struct opening *o) {
 
 static void start_reader(struct opening *o) {
   const struct reader_opts opts = {.container = container_of(o->format),
+                                   .max_len = option_max_bytes(),
                                    .n_threads = o->n_threads,
                                    .verify_all = o->verify_all};
   if (reader_open(&o->reader, &o->source, &opts)) opening_throw(o);
