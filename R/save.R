@@ -17,8 +17,20 @@
 #' replaced; a hard link is separated from its other names. Pipes, devices and names such as
 #' `/dev/stdout` are written to directly; a pipe that nobody reads delays an interrupt.
 #'
+#' `file` can also be a connection. One that is open, in binary mode, is written to from where it
+#' stands, by [writeBin()] in pieces of about a MiB, and stays open: several objects, and other bytes
+#' between them, can be written one after the other, and [qs_read()] takes them back one by one. If
+#' saving fails a part of the object has been written. Small writes wait in R's own buffer, and R does
+#' not tell of all that fail there: close the connection before you rely on it. A connection that is
+#' not open is opened, written and closed again, and stays a valid connection, as with [saveRDS()]: a
+#' [file()] or [fifo()] as its path would be, what a [pipe()] runs as its command, which has to succeed;
+#' for a [gzfile()], [bzfile()] or [xzfile()] the file is put together in memory first. Others must be
+#' open. What is written is compressed: a connection that compresses, too, gains nothing.
+#'
 #' @param object Any R object.
-#' @param file The path of the file, a string. `~` is expanded. The usual extension is `.rif`.
+#' @param file The path of the file, a string, or a connection, such as one made by [rawConnection()],
+#'   [file()], [gzcon()], [pipe()], [fifo()] or [socketConnection()]. In a path `~` is expanded. The
+#'   usual extension is `.rif`.
 #' @param compress_level The codec's level, a whole number. For `"zstd"` from `-131072` (fastest) to
 #'   `22` (smallest), for `"lz4"` from `1` to `12`; ignored by `"none"`. The default is 1: after the
 #'   filters (`shuffle`) level 3 gained less than 1 % on data frames, numbers and strings, and 4 % on
@@ -56,13 +68,26 @@
 #' qs_save(mtcars, file, compress_level = 19)
 #' file.size(file)
 #' unlink(file)
+#'
+#' # two objects on one connection
+#' con <- rawConnection(raw(), "r+")
+#' qs_save(mtcars, con)
+#' qs_save(letters, con)
+#' seek(con, 0)
+#' identical(qs_read(con), mtcars)
+#' qs_read(con)
+#' close(con)
 qs_save <- function(object, file, compress_level = qopt("compress_level"),
                     shuffle = qopt("shuffle"), nthreads = qopt("nthreads"),
                     codec = c("zstd", "lz4", "none"), refhook = NULL,
                     format = c("auto", "riffle", "qs2", "rds")) {
-  format <- file_format(format, file)
+  to <- if (inherits(file, "connection")) sink_of(file) else list(file = file)
+  if (!is.null(to$close)) on.exit(to$close())
+  format <- file_format(format, to$file)
   if (missing(compress_level) && is_foreign(format)) compress_level <- foreign_level[[format]]
-  invisible(.Call(ffi_save, object, file, compress_level, shuffle, nthreads, codec, refhook, format))
+  .Call(ffi_save, object, to$file, compress_level, shuffle, nthreads, codec, refhook, format)
+  if (!is.null(to$finish)) to$finish()
+  invisible(NULL)
 }
 
 # The levels that qs2 and saveRDS() take by themselves.

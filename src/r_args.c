@@ -6,15 +6,16 @@
 #include <string.h>
 
 #include "container.h"
+#include "r_connection.h"
 #include "r_error.h"
 #include "r_ffi.h"
 
 enum { MAX_THREADS = 256 };
 
-const char *arg_path(SEXP file) {
+static const char *path_of(SEXP file, const char *takes) {
   if (TYPEOF(file) != STRSXP || XLENGTH(file) != 1 || STRING_ELT(file, 0) == NA_STRING ||
       LENGTH(STRING_ELT(file, 0)) == 0)
-    throw_argument("file", "the path of one file, as a string", file);
+    throw_argument("file", takes, file);
 #ifdef _WIN32
   const char *path = Rf_translateCharUTF8(STRING_ELT(file, 0));
 #else
@@ -23,6 +24,12 @@ const char *arg_path(SEXP file) {
   const char *expanded = R_ExpandFileName(path);  // may be R's static buffer
   char *own = R_alloc(strlen(expanded) + 1, 1);
   return strcpy(own, expanded);
+}
+
+const char *arg_path(SEXP file) { return path_of(file, "the path of one file, as a string"); }
+
+const char *arg_place(SEXP file) {
+  return connection_is(file) ? NULL : path_of(file, "a path or a connection");
 }
 
 // A whole number from `low` to `high`, given as integer or double.

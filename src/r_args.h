@@ -31,6 +31,8 @@ struct read_opts {
 
 // The path in the native encoding (UTF-8 on Windows), `~` expanded; R_alloc'ed.
 const char *arg_path(SEXP file);
+// Likewise; NULL: it is a connection.
+const char *arg_place(SEXP file);
 struct save_opts arg_save_opts(SEXP format, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
                                SEXP refhook);
 struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only);

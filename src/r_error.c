@@ -55,6 +55,7 @@ static const char *class_of(enum status code) {
 
 void throw_error(const struct error *e, const struct subject *subject) {
   char reason[512];
+  connection_go_on(subject->connection);
   if (e->block != NO_BLOCK)
     snprintf(reason, sizeof(reason), "block %llu %s", (unsigned long long) e->block, e->what);
   else if (e->sys && strcmp(e->what, "opening") == 0)

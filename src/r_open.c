@@ -14,8 +14,15 @@ static const struct container_in *container_of(enum file_format format) {
   }
 }
 
+SEXP opening_connect(struct opening *o, SEXP connection) {
+  return connection == R_NilValue ? R_NilValue
+                                  : connection_open(&o->connection, connection, &o->subject);
+}
+
 static void open_source(struct opening *o) {
-  if (!o->path)
+  if (o->connection.con)
+    connection_source(&o->source, &o->connection);
+  else if (!o->path)
     source_memory(&o->source, RAW_RO(o->input), (size_t) XLENGTH(o->input));
   else if (source_file(&o->source, o->path, &o->err))
     throw_error(&o->err, &o->subject);
@@ -50,6 +57,8 @@ void opening_throw(struct opening *o) {
 static void start_reader(struct opening *o) {
   const struct reader_opts opts = {.container = container_of(o->format),
                                    .max_len = option_max_bytes(),
+                                   .exact = o->format == FORMAT_STREAM && o->connection.con &&
+                                            !o->connection.ours,
                                    .n_threads = o->n_threads,
                                    .verify_all = o->verify_all};
   if (reader_open(&o->reader, &o->source, &opts)) opening_throw(o);
@@ -73,11 +82,17 @@ static void check_content(struct opening *o) {
     throw_not_ours(r->at, n, &o->subject);
 }
 
-void opening_open(struct opening *o) {
+bool opening_open(struct opening *o) {
   open_source(o);
   find_format(o);
+  if (o->format == FORMAT_PACKED && !o->connection.con) return false;
+  if (o->format == FORMAT_PACKED)
+    throw_reason("riffle_error_format",
+                 "it is compressed by bzip2, xz or zstd, which a connection made by gzfile() may read",
+                 &o->subject);
   start_reader(o);
   check_content(o);
+  return true;
 }
 
 void opening_rewind(struct opening *o) {
