@@ -40,6 +40,7 @@ static void find_format(struct opening *o) {
   const unsigned char *p;
   size_t n = peek(o, SNIFF_LEN, &p);
   o->format = sniff_format(p, n);
+  o->ascii = o->format == FORMAT_STREAM && p[0] == 'A';
   if (o->format != FORMAT_OTHER) return;
   n = peek(o, SOURCE_PEEK, &p);
   throw_not_ours(p, n, &o->subject);
@@ -80,6 +81,7 @@ static void check_content(struct opening *o) {
   const size_t n = (size_t) (r->end - r->at);
   if (sniff_format(r->at, n < SNIFF_LEN ? n : SNIFF_LEN) != FORMAT_STREAM)
     throw_not_ours(r->at, n, &o->subject);
+  o->ascii = r->at[0] == 'A';
 }
 
 bool opening_open(struct opening *o) {
@@ -111,9 +113,20 @@ bool opening_is_plain(const struct opening *o) {
   return o->format == FORMAT_RIFFLE && h->plain && h->big_endian == host_is_big_endian();
 }
 
+// R writes a newline after each item of the ASCII format, and reads none after the last.
+static void skip_newline(struct opening *o) {
+  struct reader *r = &o->reader;
+  enum status st;
+  bool more;
+  while ((st = reader_more(r, &more)) == AGAIN) R_CheckUserInterrupt();
+  if (st) opening_throw(o);
+  if (more && *r->at == '\n') r->at++;
+}
+
 void opening_finish(struct opening *o) {
   struct reader *r = &o->reader;
   enum status st;
+  if (o->ascii) skip_newline(o);
   while ((st = reader_finish(r)) == AGAIN) R_CheckUserInterrupt();
   if (st) opening_throw(o);
   if (r->unverified) warn_reason("it has no hash: damage would not be found", &o->subject);

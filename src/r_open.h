@@ -21,6 +21,7 @@ struct opening {
   bool verify_all;
   struct subject subject;
   enum file_format format;  // after opening_open()
+  bool ascii;               // R's stream is in the ASCII format
   struct source source;
   struct reader reader;
   struct error err;         // the source's
