@@ -41,6 +41,13 @@ unsigned arg_threads(SEXP nthreads) {
                                  MAX_THREADS);
 }
 
+bool arg_is_128(SEXP bits) {
+  static const char takes[] = "64 or 128";
+  const int n = whole_number(bits, "bits", takes, 64, 128);
+  if (n != 64 && n != 128) throw_argument("bits", takes, bits);
+  return n == 128;
+}
+
 bool arg_flag(SEXP x, const char *name) {
   if (TYPEOF(x) != LGLSXP || XLENGTH(x) != 1 || LOGICAL_ELT(x, 0) == NA_LOGICAL)
     throw_argument(name, "TRUE or FALSE", x);
@@ -48,16 +55,17 @@ bool arg_flag(SEXP x, const char *name) {
 }
 
 // R's default for the argument is the vector of all choices: then the first.
-static enum codec arg_codec(SEXP codec) {
+enum codec arg_codec(SEXP codec, bool may_store) {
   static const struct {
     const char *name;
     enum codec codec;
   } codecs[] = {{"zstd", CODEC_ZSTD}, {"lz4", CODEC_LZ4}, {"none", CODEC_STORED}};
   const R_xlen_t n = TYPEOF(codec) == STRSXP ? XLENGTH(codec) : 0;
-  if (n == 1 || n == 3)
-    for (size_t i = 0; i < 3; i++)
+  const size_t n_codecs = may_store ? 3 : 2;
+  if (n == 1 || n == (R_xlen_t) n_codecs)
+    for (size_t i = 0; i < n_codecs; i++)
       if (strcmp(R_CHAR(STRING_ELT(codec, 0)), codecs[i].name) == 0) return codecs[i].codec;
-  throw_argument("codec", "\"zstd\", \"lz4\" or \"none\"", codec);
+  throw_argument("codec", may_store ? "\"zstd\", \"lz4\" or \"none\"" : "\"zstd\" or \"lz4\"", codec);
 }
 
 int arg_level(SEXP level, enum codec codec) {
@@ -79,7 +87,7 @@ static SEXP arg_refhook(SEXP refhook) {
 }
 
 struct save_opts arg_save_opts(SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook) {
-  const enum codec c = arg_codec(codec);
+  const enum codec c = arg_codec(codec, true);
   return (struct save_opts){.codec = c,
                             .level = arg_level(level, c),
                             .filter = arg_flag(shuffle, "shuffle"),

@@ -28,6 +28,8 @@ const char *arg_path(SEXP file);
 struct save_opts arg_save_opts(SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook);
 struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only);
 int arg_level(SEXP level, enum codec codec);
+enum codec arg_codec(SEXP codec, bool may_store);
+bool arg_is_128(SEXP bits);
 unsigned arg_threads(SEXP nthreads);
 bool arg_flag(SEXP x, const char *name);
 int arg_stream_version(SEXP version);

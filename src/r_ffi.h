@@ -17,5 +17,8 @@ SEXP ffi_option(SEXP parameter);
 SEXP ffi_threads_set(SEXP nthreads);
 SEXP ffi_live_calls(void);
 SEXP ffi_check_option(SEXP parameter, SEXP value);
+SEXP ffi_hash(SEXP x, SEXP bits, SEXP general);
+SEXP ffi_compress(SEXP x, SEXP codec, SEXP level, SEXP nthreads);
+SEXP ffi_decompress(SEXP x, SEXP max_size, SEXP nthreads);
 
 #endif
