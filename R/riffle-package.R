@@ -19,6 +19,7 @@
 #'   `riffle_error_version` \tab it needs a newer version of riffle \cr
 #'   `riffle_error_data_only` \tab it holds more than data, and `data_only = TRUE` was asked for \cr
 #'   `riffle_error_depth` \tab the object is nested too deeply \cr
+#'   `riffle_error_limit` \tab the input holds more than was allowed by `max_size` \cr
 #'   `riffle_error_memory` \tab memory ran out \cr
 #'   `riffle_error_changed` \tab the object changed while it was serialized \cr
 #'   `riffle_error_internal` \tab a library refused what it should take: a bug

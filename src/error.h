@@ -17,7 +17,8 @@ enum status {
   ERR_TRUNCATED, // the file ends before its end block
   ERR_FORMAT,    // not a file of ours
   ERR_VERSION,   // ours, but newer than this code
-  ERR_CHANGED    // the object's stream differed between two passes over it
+  ERR_CHANGED,   // the object's stream differed between two passes over it
+  ERR_LIMIT      // more bytes than the caller allows
 };
 
 #define NO_BLOCK UINT64_MAX
