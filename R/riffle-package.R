@@ -7,6 +7,8 @@
 #' * Files: [qs_save()], [qs_read()].
 #' * Raw vectors in the same format: [qs_serialize()], [qs_deserialize()].
 #' * The bare stream of R's serializer: [marshall()], [unmarshall()], and its length: [calc_size()].
+#' * Bytes: [qs_compress()], [qs_decompress()], and the hash of anything: [qs_hash()].
+#' * From another package's C code: [riffle-c-api].
 #' * Settings: [qopt()], [qs_threads()].
 #'
 #' @section Conditions:

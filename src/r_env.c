@@ -41,6 +41,7 @@ static struct binding plain_binding(SEXP env, SEXP symbol) {
     case R_BindingTypeUnbound:
     case R_BindingTypeActive: return (struct binding){.kind = BINDING_ODD};
     default:
+      if (symbol == R_DotsSymbol) return (struct binding){.kind = BINDING_ODD};
       return (struct binding){.kind = BINDING_VALUE,
                               .value = R_getVarEx(symbol, env, FALSE, R_NilValue)};
   }

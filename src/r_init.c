@@ -2,6 +2,7 @@
 #include <R_ext/Visibility.h>
 
 #include "r_altrep.h"
+#include "r_api.h"
 #include "r_calls.h"
 #include "r_depth.h"
 #include "r_ffi.h"
@@ -31,4 +32,5 @@ void attribute_visible R_init_riffle(DllInfo *dll) {
   threads_init();
   depth_init();
   altrep_init();
+  api_init();
 }
