@@ -10,14 +10,14 @@
 #include "le.h"
 
 enum {
-  FRAME_LEN = 1 << 22,        // raw bytes of a frame
-  STRONG_FRAME_LEN = 1 << 23, // where the level is made for a large window
+  FRAME_LEN = 1 << 22,         // raw bytes of a frame
+  STRONG_FRAME_LEN = 1 << 23,  // where the level is made for a large window
   STRONG_LEVEL = 10,
-  PIECE_LEN = 1 << 20,        // decoded between two looks for an interrupt
-  DIRECT_MAX = 1 << 26,       // content of one frame that is decoded in one go
-  MODEST = 1 << 26,           // a claim of so much is believed
-  RATIO_MAX = 1 << 10,        // a larger one only if it is at most so many times the input
-  LONG_INPUT = 1 << 20        // from here on windows of any size are believed
+  PIECE_LEN = 1 << 20,   // decoded between two looks for an interrupt
+  DIRECT_MAX = 1 << 26,  // content of one frame that is decoded in one go
+  MODEST = 1 << 26,      // a claim of so much is believed
+  RATIO_MAX = 1 << 10,   // a larger one only if it is at most so many times the input
+  LONG_INPUT = 1 << 20   // from here on windows of any size are believed
 };
 
 static enum status no_memory(struct error *e) { return fail(e, ERR_NOMEM, 0, "starting"); }
@@ -34,8 +34,7 @@ struct pack_job {
 static enum status pack_zstd(const struct packer *p, unsigned thread, struct pack_job *j,
                              struct error *e) {
   ZSTD_CCtx *c = p->zstd[thread];
-  if (!c && !(c = p->zstd[thread] = ZSTD_createCCtx()))
-    return fail(e, ERR_NOMEM, 0, "compressing");
+  if (!c && !(c = p->zstd[thread] = ZSTD_createCCtx())) return fail(e, ERR_NOMEM, 0, "compressing");
   if (!buffer_reserve(&j->out, ZSTD_compressBound(j->n)))
     return fail(e, ERR_NOMEM, 0, "compressing");
   if (ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, p->level)) ||
@@ -83,12 +82,8 @@ static size_t n_slots_of(unsigned n_threads) { return 2 * (size_t) n_threads + 2
 
 enum status packer_open(struct packer *p, struct sink *sink, enum codec codec, int level,
                         unsigned n_threads, const void *in, size_t n) {
-  *p = (struct packer){.sink = sink,
-                       .codec = codec,
-                       .level = level,
-                       .at = in,
-                       .left = n,
-                       .n_threads = n_threads};
+  *p = (struct packer){
+      .sink = sink, .codec = codec, .level = level, .at = in, .left = n, .n_threads = n_threads};
   const size_t n_slots = n_slots_of(n_threads);
   const struct ring_ops ops = {
       .work = pack_work, .drain = pack_drain, .drain_on_producer = sink->producer_only};
@@ -140,7 +135,8 @@ void packer_close(struct packer *p) {
 // ---- from frame to frame ------------------------------------------------------------------
 
 enum { ZSTD_BLOCK_MAX = 1 << 17, LZ4_RATIO_MAX = 255 };
-static const uint32_t MAGIC_ZSTD = 0xFD2FB528, MAGIC_LZ4 = 0x184D2204, MAGIC_LZ4_LEGACY = 0x184C2102,
+static const uint32_t MAGIC_ZSTD = 0xFD2FB528, MAGIC_LZ4 = 0x184D2204,
+                      MAGIC_LZ4_LEGACY = 0x184C2102,
                       MAGIC_SKIPPABLE = 0x184D2A50;  // and the 15 after it
 
 static enum status truncated(struct error *e) {
@@ -262,8 +258,8 @@ static enum status scan_unknown(const struct cursor *c, bool first, struct error
 // Fewer than four bytes: is a magic number cut short?
 static bool may_begin(const struct cursor *c) {
   static const unsigned char zstd[] = {0x28, 0xB5, 0x2F}, lz4[] = {0x04, 0x22, 0x4D};
-  const bool skippable = c->p[0] >> 4 == 5 && (c->n < 2 || c->p[1] == 0x2A) &&
-                         (c->n < 3 || c->p[2] == 0x4D);
+  const bool skippable =
+      c->p[0] >> 4 == 5 && (c->n < 2 || c->p[1] == 0x2A) && (c->n < 3 || c->p[2] == 0x4D);
   return memcmp(c->p, zstd, c->n) == 0 || memcmp(c->p, lz4, c->n) == 0 || skippable;
 }
 
@@ -481,7 +477,8 @@ static enum status unstream_begin(struct unstream *s, const struct frame *f) {
 }
 
 // Decodes up to a piece of the frame. *left is 0 when it is complete.
-static enum status zstd_piece(struct unstream *s, const struct frame *f, size_t *made, size_t *left) {
+static enum status zstd_piece(struct unstream *s, const struct frame *f, size_t *made,
+                              size_t *left) {
   ZSTD_outBuffer out = {s->piece, PIECE_LEN, 0};
   ZSTD_inBuffer in = {f->at, f->len, s->used};
   *left = ZSTD_decompressStream(s->decoder.zstd, &out, &in);
@@ -492,7 +489,8 @@ static enum status zstd_piece(struct unstream *s, const struct frame *f, size_t 
   return OK;
 }
 
-static enum status lz4_piece(struct unstream *s, const struct frame *f, size_t *made, size_t *left) {
+static enum status lz4_piece(struct unstream *s, const struct frame *f, size_t *made,
+                             size_t *left) {
   size_t n_in = f->len - s->used;
   *made = PIECE_LEN;
   *left = LZ4F_decompress(s->decoder.lz4, s->piece, made, f->at + s->used, &n_in, NULL);

@@ -20,15 +20,15 @@
 struct pack_job;
 
 struct packer {
-  struct sink *sink;         // lent
-  enum codec codec;          // CODEC_ZSTD or CODEC_LZ4
+  struct sink *sink;  // lent
+  enum codec codec;   // CODEC_ZSTD or CODEC_LZ4
   int level;
-  const unsigned char *at;   // what is left of the input, which is lent
+  const unsigned char *at;  // what is left of the input, which is lent
   size_t left;
-  bool begun;                // a frame was made, if only of nothing
+  bool begun;  // a frame was made, if only of nothing
   struct ring ring;
-  struct pack_job *jobs;     // one per slot
-  void **zstd;               // one compressor per thread, made at first use
+  struct pack_job *jobs;  // one per slot
+  void **zstd;            // one compressor per thread, made at first use
   unsigned n_threads;
   struct error err;
 };
@@ -47,29 +47,30 @@ void packer_close(struct packer *p);
 struct frame {
   const unsigned char *at;
   size_t len;
-  enum codec codec;     // CODEC_STORED: a skippable frame, which holds nothing
-  bool known;           // its header tells `content`
-  uint64_t content;     // bytes that come out
+  enum codec codec;  // CODEC_STORED: a skippable frame, which holds nothing
+  bool known;        // its header tells `content`
+  uint64_t content;  // bytes that come out
 };
 
 struct frames {
   struct frame *list;
   size_t n, cap;
-  size_t len;           // of the input
-  bool known;           // all contents are
-  uint64_t content;     // their sum
-  uint64_t largest;     // of one frame
+  size_t len;        // of the input
+  bool known;        // all contents are
+  uint64_t content;  // their sum
+  uint64_t largest;  // of one frame
 };
 
 // Walks from frame to frame by the lengths of their blocks; decodes nothing. An input cut short is
-// ERR_TRUNCATED; a frame that claims more than its blocks could hold, ERR_CORRUPT; what begins as no
-// frame does, ERR_FORMAT. Safe to close in any case.
+// ERR_TRUNCATED; a frame that claims more than its blocks could hold, ERR_CORRUPT; what begins as
+// no frame does, ERR_FORMAT. Safe to close in any case.
 enum status frames_scan(struct frames *f, const unsigned char *in, size_t n, struct error *e);
 void frames_close(struct frames *f);
 
 // Whether to make room for all that is claimed and decode side by side (unpacker_*()), or piece by
-// piece into a sink (unstream_*()): for contents not known, for a claim that is out of all proportion
-// to the input, though it may be true, and for frames that would take long without an interrupt.
+// piece into a sink (unstream_*()): for contents not known, for a claim that is out of all
+// proportion to the input, though it may be true, and for frames that would take long without an
+// interrupt.
 bool frames_fit(const struct frames *f);
 
 // ---- decoding -----------------------------------------------------------------------------
@@ -85,8 +86,8 @@ struct unpacker {
   unsigned char *at;            // where the next frame's content goes
   size_t next;
   struct ring ring;
-  struct unpack_job *jobs;      // one per slot
-  struct decoder *decoders;     // one per thread
+  struct unpack_job *jobs;   // one per slot
+  struct decoder *decoders;  // one per thread
   unsigned n_threads;
   struct error err;
 };

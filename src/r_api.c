@@ -37,7 +37,9 @@ static SEXP deserialize(SEXP input, int nthreads, int data_only) {
   return object;
 }
 
-static SEXP api_deserialize(SEXP input, int nthreads) { return deserialize(input, nthreads, FALSE); }
+static SEXP api_deserialize(SEXP input, int nthreads) {
+  return deserialize(input, nthreads, FALSE);
+}
 
 static SEXP api_deserialize_data(SEXP input, int nthreads) {
   return deserialize(input, nthreads, TRUE);

@@ -65,7 +65,8 @@ enum codec arg_codec(SEXP codec, bool may_store) {
   if (n == 1 || n == (R_xlen_t) n_codecs)
     for (size_t i = 0; i < n_codecs; i++)
       if (strcmp(R_CHAR(STRING_ELT(codec, 0)), codecs[i].name) == 0) return codecs[i].codec;
-  throw_argument("codec", may_store ? "\"zstd\", \"lz4\" or \"none\"" : "\"zstd\" or \"lz4\"", codec);
+  throw_argument("codec", may_store ? "\"zstd\", \"lz4\" or \"none\"" : "\"zstd\" or \"lz4\"",
+                 codec);
 }
 
 int arg_level(SEXP level, enum codec codec) {

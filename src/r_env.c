@@ -37,7 +37,8 @@ static struct binding plain_binding(SEXP env, SEXP symbol) {
       return (struct binding){.kind = BINDING_DELAYED,
                               .value = R_DelayedBindingExpression(symbol, env),
                               .env = R_DelayedBindingEnvironment(symbol, env)};
-    case R_BindingTypeMissing: return (struct binding){.kind = BINDING_VALUE, .value = R_MissingArg};
+    case R_BindingTypeMissing:
+      return (struct binding){.kind = BINDING_VALUE, .value = R_MissingArg};
     case R_BindingTypeUnbound:
     case R_BindingTypeActive: return (struct binding){.kind = BINDING_ODD};
     default:

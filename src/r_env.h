@@ -11,7 +11,7 @@ enum binding_kind {
   BINDING_VALUE,    // of a promise that was forced, too
   BINDING_DELAYED,  // a promise still to be forced
   BINDING_ACTIVE,
-  BINDING_ODD       // no function tells: `...`
+  BINDING_ODD  // no function tells: `...`
 };
 
 struct binding {

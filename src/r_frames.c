@@ -50,10 +50,8 @@ static void pack_cleanup(void *data) {
 SEXP ffi_compress(SEXP x, SEXP codec, SEXP level, SEXP nthreads) {
   arg_raw(x, "x");
   const enum codec which = arg_codec(codec, false);
-  struct pack_call c = {.x = x,
-                        .codec = which,
-                        .level = arg_level(level, which),
-                        .n_threads = arg_threads(nthreads)};
+  struct pack_call c = {
+      .x = x, .codec = which, .level = arg_level(level, which), .n_threads = arg_threads(nthreads)};
   calls_begin();
   return R_ExecWithCleanup(pack_body, &c, pack_cleanup, &c);
 }
@@ -94,8 +92,7 @@ static SEXP unpack_piecewise(struct unpack_call *c) {
 static SEXP unpack_body(void *data) {
   struct unpack_call *c = data;
   struct error e = {0};
-  if (frames_scan(&c->frames, RAW_RO(c->x), (size_t) XLENGTH(c->x), &e))
-    throw_error(&e, &unpacked);
+  if (frames_scan(&c->frames, RAW_RO(c->x), (size_t) XLENGTH(c->x), &e)) throw_error(&e, &unpacked);
   if (c->frames.content > c->max) {
     fail(&e, ERR_LIMIT, 0, "it holds more than `max_size`");
     throw_error(&e, &unpacked);

@@ -13,9 +13,9 @@
 // - Arguments are protected by the caller, as for any function of R's API. Results are not
 //   protected: PROTECT() them before the next allocation.
 // - Errors are R conditions of class riffle_error (see ?riffle in R), an interrupt is R's own: both
-//   leave by a jump. What the caller owns must survive that: R_ExecWithCleanup(), R_UnwindProtect(),
-//   or in C++ cpp11::unwind_protect() or Rcpp::unwindProtect(), else destructors do not run. What
-//   riffle owns is freed.
+//   leave by a jump. What the caller owns must survive that: R_ExecWithCleanup(),
+//   R_UnwindProtect(), or in C++ cpp11::unwind_protect() or Rcpp::unwindProtect(), else destructors
+//   do not run. What riffle owns is freed.
 // - Objects with hooks (active bindings, ALTREP methods of packages) may run R code.
 // - A function keeps its name, arguments and meaning in all later versions.
 #ifndef RIFFLE_H
@@ -56,8 +56,8 @@ RIFFLE_UNUSED static inline SEXP riffle_serialize(SEXP object, int compress_leve
 }
 
 // The object in a raw vector that riffle_serialize() made, or in the content of a file that
-// qs_save() wrote: qs_deserialize(). Not for input that cannot be trusted: the object may hold code.
-// Errors: riffle_error_argument, _memory, _format, _corrupt, _version.
+// qs_save() wrote: qs_deserialize(). Not for input that cannot be trusted: the object may hold
+// code. Errors: riffle_error_argument, _memory, _format, _corrupt, _version.
 RIFFLE_UNUSED static inline SEXP riffle_deserialize(SEXP input, int nthreads) {
   typedef SEXP (*function)(SEXP, int);
   static function f = NULL;
@@ -74,8 +74,8 @@ RIFFLE_UNUSED static inline SEXP riffle_deserialize_data(SEXP input, int nthread
   return f(input, nthreads);
 }
 
-// Any object -> the bare stream of R's serializer, in a raw vector of exactly its length: marshall().
-// Errors: riffle_error_memory, _depth, _changed.
+// Any object -> the bare stream of R's serializer, in a raw vector of exactly its length:
+// marshall(). Errors: riffle_error_memory, _depth, _changed.
 RIFFLE_UNUSED static inline SEXP riffle_marshall(SEXP object) {
   typedef SEXP (*function)(SEXP);
   static function f = NULL;

@@ -20,7 +20,8 @@ static enum status piecewise(const struct frames *f, struct sink *sink) {
   struct unstream s;
   sink_memory(sink);
   enum status st = unstream_open(&s, f, sink, MOST);
-  if (st == OK) while ((st = unstream_run(&s)) == AGAIN) {}
+  if (st == OK)
+    while ((st = unstream_run(&s)) == AGAIN) {}
   unstream_close(&s);
   return st;
 }

@@ -73,7 +73,8 @@ static enum status unstream(const struct frames *f, uint64_t max, struct bytes *
   sink_memory(&sink);
   enum status st = unstream_open(&s, f, &sink, max);
   while (st == OK && (st = unstream_run(&s)) == AGAIN) st = OK;
-  if (st == OK) while ((st = unstream_run(&s)) == AGAIN) {}
+  if (st == OK)
+    while ((st = unstream_run(&s)) == AGAIN) {}
   unstream_close(&s);
   unstream_close(&s);
   *out = st ? (struct bytes){0} : take(&sink);
@@ -130,8 +131,8 @@ static void round_trip(enum codec codec, int level, enum content kind, size_t n)
 }
 
 static void test_round_trips(void) {
-  static const size_t sizes[] = {0, 1, 2, 100, 65536, (1 << 20) + 1, (1 << 22) - 1, 1 << 22,
-                                 (1 << 22) + 1, 13000000};
+  static const size_t sizes[] = {
+      0, 1, 2, 100, 65536, (1 << 20) + 1, (1 << 22) - 1, 1 << 22, (1 << 22) + 1, 13000000};
   for (enum codec codec = CODEC_LZ4; codec <= CODEC_ZSTD; codec++)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
       for (enum content kind = ZEROS; kind <= NOISE; kind++)
@@ -190,9 +191,12 @@ static void decodes_to(struct bytes in, struct bytes expected, const char *what)
 static void test_foreign(size_t n) {
   struct bytes text = content_of(TEXT, n), nothing = {make(0), 0};
   struct bytes all = nothing, content = nothing;
-  struct bytes parts[] = {zstd_of_unknown_size(text),       skippable(0, 5),
-                          lz4_of_unknown_size(text, false), packed(text, CODEC_ZSTD, 1),
-                          lz4_of_unknown_size(text, true),  packed(text, CODEC_LZ4, 1),
+  struct bytes parts[] = {zstd_of_unknown_size(text),
+                          skippable(0, 5),
+                          lz4_of_unknown_size(text, false),
+                          packed(text, CODEC_ZSTD, 1),
+                          lz4_of_unknown_size(text, true),
+                          packed(text, CODEC_LZ4, 1),
                           skippable(15, 0)};
   for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
     const bool holds = parts[i].p[1] != 0x2A;
@@ -265,9 +269,11 @@ static void test_all_damaged(void) {
 static void test_unknown(void) {
   struct bytes nothing = {0};
   check(outcome(nothing, nothing) == ERR_TRUNCATED, "nothing", 0);
-  check(outcome((struct bytes){(unsigned char *) "hello, world", 12}, nothing) == ERR_FORMAT, "text", 0);
+  check(outcome((struct bytes){(unsigned char *) "hello, world", 12}, nothing) == ERR_FORMAT,
+        "text", 0);
   check(outcome((struct bytes){(unsigned char *) "h", 1}, nothing) == ERR_FORMAT, "a letter", 0);
-  check(outcome((struct bytes){(unsigned char *) "\x28\xB5\x2F", 3}, nothing) == ERR_TRUNCATED, "cut", 0);
+  check(outcome((struct bytes){(unsigned char *) "\x28\xB5\x2F", 3}, nothing) == ERR_TRUNCATED,
+        "cut", 0);
   check(outcome((struct bytes){(unsigned char *) "\x02\x21\x4C\x18....", 8}, nothing) == ERR_FORMAT,
         "legacy", 0);
   for (int i = 0; i < 3000; i++) {
@@ -301,7 +307,8 @@ static void test_claims(void) {
   struct frames f;
   struct error e = {0};
   struct bytes good = repeat_frame(1000, 1000), back;
-  check(decode(good, 1, &back) == OK && back.n == 1000 && back.p[999] == 'x', "one byte repeated", 0);
+  check(decode(good, 1, &back) == OK && back.n == 1000 && back.p[999] == 'x', "one byte repeated",
+        0);
   free(back.p);
   free(good.p);
   struct bytes bad = repeat_frame((uint64_t) 1 << 60, 1000);
@@ -316,7 +323,8 @@ static void test_claims(void) {
     memcpy(many.p + 17 * i, one.p, 17);
     free(one.p);
   }
-  check(frames_scan(&f, many.p, many.n, &e) == OK && f.content == 1000ull << 17, "a bomb", f.content);
+  check(frames_scan(&f, many.p, many.n, &e) == OK && f.content == 1000ull << 17, "a bomb",
+        f.content);
   check(!frames_fit(&f), "is decoded piece by piece", 0);
   memory_count();
   check(unstream(&f, 1 << 20, &back) == ERR_LIMIT, "up to the limit", 0);
