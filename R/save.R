@@ -122,5 +122,5 @@ file_format <- function(format, file) {
 qs_serialize <- function(object, compress_level = qopt("compress_level"),
                          shuffle = qopt("shuffle"), nthreads = qopt("nthreads"),
                          codec = c("zstd", "lz4", "none"), refhook = NULL) {
-  .Call(ffi_serialize, object, compress_level, shuffle, nthreads, codec, refhook, "riffle")
+  .Call(ffi_serialize, object, compress_level, shuffle, nthreads, codec, refhook)
 }

@@ -49,6 +49,13 @@ unsigned arg_threads(SEXP nthreads) {
                                  MAX_THREADS);
 }
 
+bool arg_is_128(SEXP bits) {
+  static const char takes[] = "64 or 128";
+  const int n = whole_number(bits, "bits", takes, 64, 128);
+  if (n != 64 && n != 128) throw_argument("bits", takes, bits);
+  return n == 128;
+}
+
 bool arg_flag(SEXP x, const char *name) {
   if (TYPEOF(x) != LGLSXP || XLENGTH(x) != 1 || LOGICAL_ELT(x, 0) == NA_LOGICAL)
     throw_argument(name, "TRUE or FALSE", x);
@@ -56,16 +63,18 @@ bool arg_flag(SEXP x, const char *name) {
 }
 
 // R's default for the argument is the vector of all choices: then the first.
-static enum codec arg_codec(SEXP codec) {
+enum codec arg_codec(SEXP codec, bool may_store) {
   static const struct {
     const char *name;
     enum codec codec;
   } codecs[] = {{"zstd", CODEC_ZSTD}, {"lz4", CODEC_LZ4}, {"none", CODEC_STORED}};
   const R_xlen_t n = TYPEOF(codec) == STRSXP ? XLENGTH(codec) : 0;
-  if (n == 1 || n == 3)
-    for (size_t i = 0; i < 3; i++)
+  const size_t n_codecs = may_store ? 3 : 2;
+  if (n == 1 || n == (R_xlen_t) n_codecs)
+    for (size_t i = 0; i < n_codecs; i++)
       if (strcmp(R_CHAR(STRING_ELT(codec, 0)), codecs[i].name) == 0) return codecs[i].codec;
-  throw_argument("codec", "\"zstd\", \"lz4\" or \"none\"", codec);
+  throw_argument("codec", may_store ? "\"zstd\", \"lz4\" or \"none\"" : "\"zstd\" or \"lz4\"",
+                 codec);
 }
 
 int arg_level(SEXP level, enum codec codec) {
@@ -95,7 +104,7 @@ const struct container_out *save_container(enum save_format format) {
 }
 
 // "auto" is told from the file's name in R/save.R.
-static enum save_format arg_format(SEXP format) {
+enum save_format arg_format(SEXP format) {
   static const char *const names[] = {"riffle", "qs2", "rds"};
   if (TYPEOF(format) == STRSXP && XLENGTH(format) == 1)
     for (int i = 0; i < 3; i++)
@@ -108,10 +117,9 @@ static int format_level(enum save_format format, enum codec codec, SEXP level) {
   return whole_number(level, "compress_level", "a whole number from 0 to 9 for an RDS file", 0, 9);
 }
 
-struct save_opts arg_save_opts(SEXP format, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
-                               SEXP refhook) {
-  const enum save_format f = arg_format(format);
-  const enum codec c = arg_codec(codec);
+struct save_opts arg_save_opts(enum save_format f, SEXP level, SEXP shuffle, SEXP nthreads,
+                               SEXP codec, SEXP refhook) {
+  const enum codec c = arg_codec(codec, true);
   if (f != SAVE_RIFFLE && c != CODEC_ZSTD)
     throw_argument("codec", "left alone for files that are not riffle's own", codec);
   return (struct save_opts){.format = f,

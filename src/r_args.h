@@ -33,10 +33,13 @@ struct read_opts {
 const char *arg_path(SEXP file);
 // Likewise; NULL: it is a connection.
 const char *arg_place(SEXP file);
-struct save_opts arg_save_opts(SEXP format, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
-                               SEXP refhook);
+enum save_format arg_format(SEXP format);
+struct save_opts arg_save_opts(enum save_format format, SEXP level, SEXP shuffle, SEXP nthreads,
+                               SEXP codec, SEXP refhook);
 struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only);
 int arg_level(SEXP level, enum codec codec);
+enum codec arg_codec(SEXP codec, bool may_store);
+bool arg_is_128(SEXP bits);
 unsigned arg_threads(SEXP nthreads);
 bool arg_flag(SEXP x, const char *name);
 int arg_stream_version(SEXP version);

@@ -101,7 +101,7 @@ SEXP ffi_convert(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads
   struct convert_call c = {
       .opening = {.path = from, .subject = {.doing = "read", .path = from}},
       .path = to,
-      .opts = arg_save_opts(format, level, filter, nthreads, codec, R_NilValue),
+      .opts = arg_save_opts(arg_format(format), level, filter, nthreads, codec, R_NilValue),
       .subject = {.doing = "save", .path = to}};
   c.opening.n_threads = c.opts.n_threads;
   PROTECT(opening_connect(&c.opening, from ? R_NilValue : input));

@@ -2,6 +2,7 @@
 #include <R_ext/Visibility.h>
 
 #include "r_altrep.h"
+#include "r_api.h"
 #include "r_calls.h"
 #include "r_depth.h"
 #include "r_ffi.h"
@@ -17,7 +18,7 @@ SEXP ffi_live_calls(void) { return Rf_ScalarInteger(live_calls); }
 
 static const R_CallMethodDef entries[] = {
     ENTRY(ffi_save, 8),
-    ENTRY(ffi_serialize, 7),
+    ENTRY(ffi_serialize, 6),
     ENTRY(ffi_read, 5),
     ENTRY(ffi_deserialize, 5),
     ENTRY(ffi_marshall, 2),
@@ -30,6 +31,9 @@ static const R_CallMethodDef entries[] = {
     ENTRY(ffi_convert, 5),
     ENTRY(ffi_is_plain, 1),
     ENTRY(ffi_sizes, 3),
+    ENTRY(ffi_hash, 3),
+    ENTRY(ffi_compress, 4),
+    ENTRY(ffi_decompress, 3),
     {NULL, NULL, 0}};
 
 void attribute_visible R_init_riffle(DllInfo *dll) {
@@ -39,4 +43,5 @@ void attribute_visible R_init_riffle(DllInfo *dll) {
   threads_init();
   depth_init();
   altrep_init();
+  api_init();
 }

@@ -103,7 +103,8 @@ SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, S
   const char *path = arg_place(file);
   struct save_call c = {.object = object,
                         .path = path,
-                        .opts = arg_save_opts(format, level, shuffle, nthreads, codec, refhook),
+                        .opts = arg_save_opts(arg_format(format), level, shuffle, nthreads, codec,
+                                              refhook),
                         .subject = {.doing = path ? "save" : "save to", .path = path}};
   PROTECT(path ? R_NilValue : connection_open(&c.connection, file, &c.subject));
   SEXP value = run_save(&c);
@@ -111,10 +112,10 @@ SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, S
   return value;
 }
 
-SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook,
-                   SEXP format) {
+SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
+                   SEXP refhook) {
   struct save_call c = {.object = object,
-                        .opts = arg_save_opts(format, level, shuffle, nthreads, codec, refhook),
+                        .opts = arg_save_opts(SAVE_RIFFLE, level, shuffle, nthreads, codec, refhook),
                         .subject = {.doing = "serialize", .thing = "the object"}};
   return run_save(&c);
 }
