@@ -9,7 +9,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-enum { GZIP_WRAPPER = 16, GZIP_MEM_LEVEL = 9 };  // of deflateInit2()
+enum { GZIP_WRAPPER = 16, GZIP_MEM_LEVEL = 8 };  // of deflateInit2(); 9 makes larger files
 
 void codec_close(struct codec_state *s) {
   ZSTD_freeCCtx(s->zstd_compress);

@@ -30,8 +30,8 @@ static int has_xxhash(void) { return 1; }
 
 #if defined(PROBE_ALL) || defined(PROBE_ZLIB)
 #include <zlib.h>
-#if ZLIB_VERNUM < 0x1250
-#error "this zlib is older than 1.2.5"
+#if ZLIB_VERNUM < 0x1260
+#error "this zlib is older than 1.2.6"
 #endif
 static int has_zlib(void) { return compressBound(1) > 0; }
 #else

@@ -407,6 +407,8 @@ static void test_large_damage(void) {
     part.p[n] ^= (unsigned char) (1 + random_below(255));
     const struct outcome o = read_as(&part, i % N_KINDS, opts, &stream, stream.len);
     check(o.status == (i % 2 ? ERR_TRUNCATED : ERR_CORRUPT), "damage far inside is found", i);
+    check(read_as(&part, i % N_KINDS, opts, &stream, 10).status == o.status,
+          "also far behind the object", i);
     bytes_free(&part);
   }
   bytes_free(&file);
