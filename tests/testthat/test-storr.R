@@ -117,3 +117,19 @@ test_that("a folder that is no store of ours is refused and left alone", {
   expect_riffle_error(driver_riffle(1), "argument", "`path` must be a string, not 1.")
   expect_riffle_error(driver_riffle(newer, 5), "argument", "`hash_algorithm` must be a string or NULL")
 })
+
+test_that("a raw vector of over 2^31 bytes is stored", {
+  skip_if_not(Sys.getenv("RIFFLE_BIG") == "1", "RIFFLE_BIG is not 1")
+  skip_if_not_installed("storr")
+  expect_identical(child({
+    store <- storr_riffle(tempfile())
+    x <- raw(2^31 + 5)
+    marks <- c(1, 2^31 - 1, 2^31 + 5)
+    x[marks] <- as.raw(1:3)
+    store$driver$set_object("of-the-driver", x)
+    store$set("x", x, use_cache = FALSE)
+    rm(x)
+    lapply(list(store$driver$get_object("of-the-driver"), store$get("x", use_cache = FALSE)),
+           function(y) list(length(y), y[marks]))
+  }, seconds = 900), rep(list(list(2^31 + 5, as.raw(1:3))), 2))
+})
