@@ -98,7 +98,7 @@ is_foreign <- function(format) identical(format, "qs2") || identical(format, "rd
 # The format to write: "auto", or the vector of all choices, goes by the file's extension.
 file_format <- function(format, file) {
   if (!identical(format[1], "auto")) return(format)
-  path <- if (is.character(file) && length(file) == 1) tolower(file) else ""
+  path <- if (is.character(file) && length(file) == 1 && !is.na(file)) tolower(file) else ""
   if (endsWith(path, ".qs2")) "qs2" else if (endsWith(path, ".rds")) "rds" else "riffle"
 }
 

@@ -44,6 +44,10 @@ uint64_t input_left(const struct input *in) {
 }
 
 void input_check_length_slow(const struct input *in, uint64_t n, size_t size) {
+  const uint64_t most = in->reader ? in->reader->opts.max_len : 0;
+  if (most && n > most / size)
+    throw_reason("riffle_error_limit", "a vector in it is longer than riffle.max_bytes allows",
+                 in->subject);
   if (n > input_left(in) / size)
     input_corrupt(in, "a length in it is larger than what is left of it");
 }

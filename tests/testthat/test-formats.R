@@ -329,3 +329,33 @@ test_that("a conversion that fails leaves the old file", {
   qs_convert(path, path, format = "qs2")
   expect_identical(qs_read(path), mtcars)
 })
+
+test_that("riffle.max_bytes limits what is read, of every format", {
+  zeros <- list(numeric(1e6), "end")
+  withr::local_options(riffle.max_bytes = 1e5)
+  for (ext in c(".rif", ".qs2", ".rds")) {
+    path <- withr::local_tempfile(fileext = ext)
+    qs_save(zeros, path)
+    expect_lt(file.size(path), 1e5)
+    expect_riffle_error(qs_read(path), "limit", "riffle.max_bytes")
+    expect_riffle_error(qs_deserialize(read_bytes(path)), "limit", "riffle.max_bytes")
+    qs_save(c(zeros[2], general()), path)
+    expect_length(qs_read(path), 5)
+  }
+  withr::local_options(riffle.max_bytes = "many")
+  expect_riffle_error(qs_read(path), "argument", "riffle.max_bytes")
+})
+
+test_that("of two processes that save to one path, one of the two files is there in the end", {
+  path <- withr::local_tempfile(fileext = ".rif")
+  save <- function(value) {
+    child_start(quote({ for (i in 1:60) qs_save(rep(value, 2e5), path); "done" }), value = value, path = path)
+  }
+  children <- list(save(1L), save(2L))
+  wait_for_file(path, 30)
+  seen <- vapply(1:200, function(i) length(unique(qs_read(path))), 1L)
+  expect_true(all(seen == 1))
+  for (child in children) expect_identical(child_result(child), "done")
+  expect_true(qs_read(path)[1] %in% 1:2)
+  expect_identical(length(files_in(dirname(path))[grepl("^[.]riffle", files_in(dirname(path)))]), 0L)
+})
