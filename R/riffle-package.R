@@ -5,6 +5,7 @@
 #' threads filter, compress and checksum its blocks, and write them in order.
 #'
 #' * Files: [qs_save()], [qs_read()].
+#' * What is in a file: [qs_info()].
 #' * Raw vectors in the same format: [qs_serialize()], [qs_deserialize()].
 #' * The bare stream of R's serializer: [marshall()], [unmarshall()], and its length: [calc_size()].
 #' * Settings: [qopt()], [qs_threads()].

@@ -20,6 +20,7 @@ static const R_CallMethodDef entries[] = {
     ENTRY(ffi_deserialize, 5), ENTRY(ffi_marshall, 2),    ENTRY(ffi_unmarshall, 2),
     ENTRY(ffi_calc_size, 2),   ENTRY(ffi_option, 1), ENTRY(ffi_threads_set, 1),
     ENTRY(ffi_live_calls, 0),  ENTRY(ffi_check_option, 2),
+    ENTRY(ffi_info, 3),
     ENTRY(ffi_is_plain, 1),    {NULL, NULL, 0}};
 
 void attribute_visible R_init_riffle(DllInfo *dll) {

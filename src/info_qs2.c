@@ -1,0 +1,124 @@
+// A qs2 file is a header of 24 bytes and blocks to the file's end: u32 length and one zstd frame.
+// The header has a hash of all that follows it, or 0.
+#include <string.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+#include "info.h"
+
+enum {
+  HEADER_LEN = 24,
+  BLOCK_RAW_MAX = 1 << 20,
+  FRAME_HEADER_MAX = 18
+};
+
+static uint64_t load(const struct info *i, const unsigned char *p, int n) {
+  uint64_t v = 0;
+  for (int k = 0; k < n; k++) v |= (uint64_t) p[k] << 8 * (i->big_endian ? n - 1 - k : k);
+  return v;
+}
+
+static enum status bad_block(struct info *i, const char *what) {
+  return fail_block(&i->err, ERR_CORRUPT, 0, what, i->n_blocks);
+}
+
+static enum status finish(struct info *i) {
+  i->done = true;
+  if (i->n_blocks == 0) return fail(&i->err, ERR_TRUNCATED, 0, "it ends behind its header");
+  if (i->hash == 0)
+    i->check = CHECK_NOT_STORED;
+  else if (i->validate) {
+    const XXH64_hash_t hash = XXH3_64bits_digest(i->hasher);
+    if (i->hash != (hash ? hash : 1))
+      return fail(&i->err, ERR_CORRUPT, 0, "it is corrupt (checksum differs)");
+    i->check = CHECK_VALID;
+  }
+  return info_take_head(i);
+}
+
+// The stream's first bytes of those that lie byte by byte: all first bytes of 8, then all second ...
+static void take_head(struct info *i, size_t raw_len, bool shuffled) {
+  const size_t eights = shuffled ? raw_len / 8 : 0;
+  i->n_head = raw_len < INFO_HEAD ? raw_len : INFO_HEAD;
+  for (size_t k = 0; k < i->n_head; k++)
+    i->head[k] = i->raw.p[k < 8 * eights ? k % 8 * eights + k / 8 : k];
+}
+
+// Decodes the block that is in i->block.
+static enum status decode(struct info *i, size_t n, uint64_t *raw_len) {
+  if (!buffer_reserve(&i->raw, BLOCK_RAW_MAX)) return fail(&i->err, ERR_NOMEM, 0, "reading a block");
+  const size_t len = ZSTD_decompress(i->raw.p, BLOCK_RAW_MAX, i->block.p, n);
+  if (ZSTD_isError(len) || (*raw_len != ZSTD_CONTENTSIZE_UNKNOWN && *raw_len != len))
+    return bad_block(i, "is corrupt (it does not decode)");
+  *raw_len = len;
+  return OK;
+}
+
+static enum status check_length(struct info *i, uint32_t word, size_t n) {
+  if (n == 0 || n > ZSTD_compressBound(BLOCK_RAW_MAX))
+    return bad_block(i, "is corrupt (impossible length)");
+  if (word >> 31 && !i->may_shuffle)
+    return bad_block(i, "is corrupt (it is shuffled, in a file without)");
+  if (n > i->source->len - i->at - 4)
+    return fail(&i->err, ERR_TRUNCATED, 0, "it is truncated: it ends inside a block");
+  return OK;
+}
+
+// The frame, or only its header: *raw_len is what that tells.
+static enum status read_frame(struct info *i, size_t n, bool whole, uint64_t *raw_len) {
+  const size_t want = whole || n < FRAME_HEADER_MAX ? n : FRAME_HEADER_MAX;
+  if (!buffer_reserve(&i->block, ZSTD_compressBound(BLOCK_RAW_MAX)))
+    return fail(&i->err, ERR_NOMEM, 0, "reading a block");
+  if (info_bytes(i, i->at + 4, i->block.p, want)) return i->err.code;
+  *raw_len = ZSTD_getFrameContentSize(i->block.p, want);
+  if (*raw_len == ZSTD_CONTENTSIZE_ERROR ||
+      (*raw_len != ZSTD_CONTENTSIZE_UNKNOWN && *raw_len > BLOCK_RAW_MAX))
+    return bad_block(i, "is corrupt (it does not decode)");
+  return OK;
+}
+
+static enum status step(struct info *i) {
+  unsigned char head[4];
+  uint64_t raw_len;
+  if (i->at == i->source->len) return finish(i);
+  if (info_bytes(i, i->at, head, sizeof(head))) return i->err.code;
+  const uint32_t word = (uint32_t) load(i, head, 4);
+  const size_t n = word & 0x7fffffff;
+  const bool shuffled = word >> 31, is_first = i->n_blocks == 0;
+  if (check_length(i, word, n) || read_frame(i, n, i->validate || is_first, &raw_len))
+    return i->err.code;
+  // Without a hash decoding is what can be tried.
+  const bool needed = is_first || raw_len == ZSTD_CONTENTSIZE_UNKNOWN || (i->validate && !i->hash);
+  if (i->validate) {
+    XXH3_64bits_update(i->hasher, head, sizeof(head));
+    XXH3_64bits_update(i->hasher, i->block.p, n);
+  }
+  if (needed && (read_frame(i, n, true, &raw_len) || decode(i, n, &raw_len))) return i->err.code;
+  if (is_first) take_head(i, raw_len, shuffled);
+  i->n_shuffled += shuffled;
+  i->at += 4 + n;
+  return info_count(i, (struct info_group){.kind = BLOCK_BYTES,
+                                           .filter = shuffled,
+                                           .codec = CODEC_ZSTD,
+                                           .stream_len = raw_len,
+                                           .stored_len = 4 + n});
+}
+
+enum status info_begin_qs2(struct info *i) {
+  const unsigned char *p = i->first;
+  static const unsigned char zeros[8];
+  i->format = INFO_QS2;
+  if (i->n_first < HEADER_LEN) return fail(&i->err, ERR_TRUNCATED, 0, "it ends inside its header");
+  if (p[4] == 0 || p[5] == 0 || p[6] < 1 || p[6] > 2 || p[7] > 1 || memcmp(p + 8, zeros, 8))
+    return fail(&i->err, ERR_CORRUPT, 0, "its header makes no sense");
+  if (p[4] > 1 || p[5] > 1)
+    return fail(&i->err, ERR_VERSION, 0,
+                "it has a newer version of the qs2 format than this riffle reads");
+  i->format_version = p[4];
+  i->big_endian = p[6] == 1;
+  i->may_shuffle = p[7];
+  i->hash = load(i, p + 16, 8);
+  i->at = HEADER_LEN;
+  i->step = step;
+  return OK;
+}
