@@ -1,17 +1,17 @@
 #' What is in a file
 #'
-#' Tells of a riffle, qs2 or RDS file what wrote it, how large its stream is and where the bytes are,
-#' without making the object.
+#' Tells of a riffle, qs2 or RDS file what wrote it, how large its stream is and where the bytes
+#' are, without making the object.
 #'
-#' Of riffle and qs2 files only headers are read, and the first block. The stream of an RDS file that
-#' is compressed has to be unpacked for its length, which is done with `validate = TRUE` only, in
-#' pieces: memory stays small. (A `file` that cannot seek, such as a fifo, is read into memory.)
+#' Of riffle and qs2 files only headers are read, and the first block. The stream of an RDS file
+#' that is compressed has to be unpacked for its length, which is done with `validate = TRUE` only,
+#' in pieces: memory stays small. (A `file` that cannot seek, such as a fifo, is read into memory.)
 #'
-#' `validate = TRUE` reads all of the file and verifies every checksum that it has: those of each block
-#' and of their order (riffle), of all that follows the header (qs2), of each gzip member, zstd frame or
-#' xz block. Damage is an error of class `riffle_error_corrupt`, as it is when reading. Of a bzip2
-#' file R does not tell whether its checksums hold: its end is looked for, and the state stays
-#' `"not checked"`. A qs2 file without a checksum is decoded, block by block.
+#' `validate = TRUE` reads all of the file and verifies every checksum that it has: those of each
+#' block and of their order (riffle), of all that follows the header (qs2), of each gzip member,
+#' zstd frame or xz block. Damage is an error of class `riffle_error_corrupt`, as it is when
+#' reading. Of a bzip2 file R does not tell whether its checksums hold: its end is looked for, and
+#' the state stays `"not checked"`. A qs2 file without a checksum is decoded, block by block.
 #'
 #' @param file The path of the file, a string (`~` is expanded), or a raw vector with the content of
 #'   one, as [qs_serialize()] makes it.
@@ -31,21 +31,22 @@
 #'     \item{`file_bytes`}{the length of the file}
 #'     \item{`stream_bytes`}{the length of the stream; `NA`: not known without unpacking it all}
 #'     \item{`ratio`}{stream bytes for a byte of the file}
-#'     \item{`codec`}{how it is compressed, without repeats: of `"zstd"`, `"lz4"`, `"gzip"`, `"bzip2"`,
-#'       `"xz"`, `"none"`}
+#'     \item{`codec`}{how it is compressed, without repeats: of `"zstd"`, `"lz4"`, `"gzip"`,
+#'       `"bzip2"`, `"xz"`, `"none"`}
 #'     \item{`n_blocks`}{blocks; of RDS: gzip members or zstd frames, `NA` if not known}
 #'     \item{`plain`}{riffle: whether the stream holds plain data only, else `NA`}
 #'     \item{`shuffled_blocks`}{qs2: the number of blocks with shuffled bytes, else `NA`}
 #'     \item{`checksum`}{`"not checked"`, `"valid"`, or `"not stored"`}
 #'     \item{`blocks`}{a data frame with a row for each `kind`, `filter` and `codec`: `count`,
-#'       `stream_bytes`, `stored_bytes` (in the file, the blocks' headers included); the largest first}
+#'       `stream_bytes`, `stored_bytes` (in the file, the blocks' headers included); the largest
+#'       first}
 #'   }
-#'   Kinds and filters are those of `system.file("FORMAT.md", package = "riffle")`; an RDS file is one
-#'   block of kind `"stream"`.
+#'   Kinds and filters are those of `system.file("FORMAT.md", package = "riffle")`; an RDS file is
+#'   one block of kind `"stream"`.
 #'
 #'   `format()`: one line. `as.data.frame()`: the blocks, with columns `file` and `format` before
-#'   them. `plot()` draws the stored bytes and those of the stream by kind and filter, and returns them
-#'   as a matrix, invisibly.
+#'   them. `plot()` draws the stored bytes and those of the stream by kind and filter, and returns
+#'   them as a matrix, invisibly.
 #'
 #'   Any other file is an error of class `riffle_error_format`, see [riffle-package].
 #' @seealso [qs_read()]
@@ -140,8 +141,8 @@ read_ends <- function(path) {
 
 ends_as_xz <- function(last) identical(tail_of(last, 2), charToRaw("YZ"))
 
-# The last bits are those of a mark of six bytes and of a checksum of four; up to seven more fill the
-# last byte.
+# The last bits are those of a mark of six bytes and of a checksum of four; up to seven more fill
+# the last byte.
 ends_as_bzip2 <- function(last) {
   bits <- function(bytes) paste(as.integer(unlist(lapply(bytes, function(b) rev(rawToBits(b))))),
                                 collapse = "")
@@ -160,7 +161,7 @@ tail_of <- function(x, n) x[seq_along(x) > length(x) - n]
 human_size <- function(n) {
   unit <- pmin(pmax(floor(log(pmax(n, 1), 1024)), 0), 4)
   ifelse(is.na(n), "unknown",
-         ifelse(unit == 0, paste(format(n, trim = TRUE), "B"),
+         ifelse(unit == 0, sprintf("%.0f B", n),
                 sprintf("%.1f %s", n / 1024^unit, c("B", "KiB", "MiB", "GiB", "TiB")[unit + 1])))
 }
 
@@ -191,7 +192,7 @@ align <- function(columns, right) {
 #' @export
 print.qs_info <- function(x, ...) {
   rows <- x$blocks
-  most <- if (nrow(rows) > 6) 5 else nrow(rows)
+  most <- if (nrow(rows) > 5) 4 else nrow(rows)  # a dozen lines in all
   version <- if (is.na(x$format_version)) "" else paste0(" (format version ", x$format_version, ")")
   ratio <- if (is.na(x$ratio)) "" else sprintf(", ratio %.2f", x$ratio)
   shown <- rows[seq_len(most), ]
@@ -203,7 +204,8 @@ print.qs_info <- function(x, ...) {
   writeLines(c(
     sprintf("%s %s%s", x$format, info_name(x), version),
     sprintf("  stream     %s", exact_size(x$stream_bytes)),
-    sprintf("             version %s, %s, written by R %s", x$stream_version, x$encoding, x$r_version),
+    sprintf("             version %s, %s, written by R %s", x$stream_version, x$encoding,
+            x$r_version),
     sprintf("  file       %s%s", exact_size(x$file_bytes), ratio),
     sprintf("  blocks     %s", describe_blocks(x)),
     sprintf("  checksums  %s", x$checksum),
@@ -234,7 +236,8 @@ as.data.frame.qs_info <- function(x, row.names = NULL, optional = FALSE, ...) {
 #' @param col The colours of the parts.
 #' @export
 plot.qs_info <- function(x, col = NULL, ...) {
-  part <- paste0(x$blocks$kind, ifelse(x$blocks$filter == "none", "", paste0(": ", x$blocks$filter)))
+  filter <- ifelse(x$blocks$filter == "none", "", paste0(": ", x$blocks$filter))
+  part <- paste0(x$blocks$kind, filter)
   part <- factor(part, levels = unique(part))
   total <- function(bytes) vapply(split(bytes, part), sum, 0)
   # barplot() draws from below: what is stored comes under the stream that it stands for
@@ -245,9 +248,10 @@ plot.qs_info <- function(x, col = NULL, ...) {
   graphics::barplot(known / 1024^unit, horiz = TRUE, col = col, border = NA, las = 1,
                     ylim = c(0, 1.2 * ncol(known) + 0.35 * ceiling(nrow(bytes) / 3)),
                     xlab = c("B", "KiB", "MiB", "GiB", "TiB")[unit + 1],
-                    main = sprintf("%s %s", x$format, info_name(x)),
+                    main = paste(x$format, if (is.na(x$file)) "raw vector" else basename(x$file)),
                     legend.text = rownames(bytes),
-                    args.legend = list(x = "top", bty = "n", border = NA, ncol = min(3, nrow(bytes))),
+                    args.legend = list(x = "top", bty = "n", border = NA,
+                                       ncol = min(3, nrow(bytes))),
                     ...)
   invisible(bytes)
 }

@@ -3,8 +3,8 @@
 // Of riffle and qs2 files only headers are read, and the first block, whose stream begins with what
 // wrote it. Asked to validate, the walk reads everything and verifies every checksum. Of an RDS
 // file the first bytes are unpacked, and all of them to validate; what bzip2 and xz packed is left
-// to R, which has these libraries: without i->head, filled in before the walk, nothing is told of
-// such a stream.
+// to R, which has these libraries: without i->head, given before the walk, nothing is told of such
+// a stream.
 #ifndef RIFFLE_INFO_H
 #define RIFFLE_INFO_H
 
@@ -73,6 +73,7 @@ struct info {
   uint64_t hash;
   unsigned char head[INFO_HEAD];  // the stream's first bytes
   size_t n_head;
+  bool has_head;  // it was given
   void *hasher;                // XXH3 state
   struct buffer block, raw;
   struct coder coder;
@@ -81,8 +82,8 @@ struct info {
 
 // The source stays the caller's until info_close(). Nothing is read yet.
 enum status info_open(struct info *i, struct source *source, bool validate);
-// Reads and counts. AGAIN: look for an interrupt and call again. ERR_FORMAT: i->first tells what the
-// file may be.
+// Reads and counts. AGAIN: look for an interrupt and call again. ERR_FORMAT: i->first tells what
+// the file may be.
 enum status info_walk(struct info *i);
 // Safe on a zeroed or half-opened one.
 void info_close(struct info *i);
@@ -97,10 +98,10 @@ const char *info_packing_name(enum info_packing packing);
 // False if they do not begin a stream.
 bool stream_head_decode(const unsigned char *p, size_t n, struct stream_head *h);
 
-// ---- for the formats: info_riffle.c, info_qs2.c, info_rds.c ----------------------------------
+// ---- for the formats: info_riffle.c, info_qs2.c, info_rds.c --------------------------------
 
-// Each is called once, when `first` is there, and sets i->step, which then takes one step of the walk
-// at a time until it sets i->done.
+// Each is called once, when `first` is there, and sets i->step, which then takes one step of the
+// walk at a time until it sets i->done.
 enum status info_begin_riffle(struct info *i);
 enum status info_begin_qs2(struct info *i);
 enum status info_begin_rds(struct info *i);

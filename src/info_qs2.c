@@ -36,7 +36,7 @@ static enum status finish(struct info *i) {
   return info_take_head(i);
 }
 
-// The stream's first bytes of those that lie byte by byte: all first bytes of 8, then all second ...
+// The stream's first bytes. Shuffled are all first bytes of eight, then all second ones, and so on.
 static void take_head(struct info *i, size_t raw_len, bool shuffled) {
   const size_t eights = shuffled ? raw_len / 8 : 0;
   i->n_head = raw_len < INFO_HEAD ? raw_len : INFO_HEAD;
@@ -46,7 +46,8 @@ static void take_head(struct info *i, size_t raw_len, bool shuffled) {
 
 // Decodes the block that is in i->block.
 static enum status decode(struct info *i, size_t n, uint64_t *raw_len) {
-  if (!buffer_reserve(&i->raw, BLOCK_RAW_MAX)) return fail(&i->err, ERR_NOMEM, 0, "reading a block");
+  if (!buffer_reserve(&i->raw, BLOCK_RAW_MAX))
+    return fail(&i->err, ERR_NOMEM, 0, "reading a block");
   const size_t len = ZSTD_decompress(i->raw.p, BLOCK_RAW_MAX, i->block.p, n);
   if (ZSTD_isError(len) || (*raw_len != ZSTD_CONTENTSIZE_UNKNOWN && *raw_len != len))
     return bad_block(i, "is corrupt (it does not decode)");

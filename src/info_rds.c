@@ -150,7 +150,7 @@ enum status info_begin_rds(struct info *i) {
   if (i->packing == PACKING_GZIP || i->packing == PACKING_ZSTD) return open_unpacker(i);
   i->step = nothing;
   i->n_blocks = i->stream_len = INFO_UNKNOWN;
-  if (i->packing != PACKING_NONE) return i->n_head ? take_head(i, i->head, i->n_head) : OK;
+  if (i->packing != PACKING_NONE) return i->has_head ? take_head(i, i->head, i->n_head) : OK;
   i->check = CHECK_NOT_STORED;
   i->stream_len = i->source->len;
   return take_head(i, i->first, i->n_first);

@@ -30,6 +30,7 @@ static void open_source(struct info_call *c) {
 
 static void give_head(struct info *i, SEXP head) {
   if (TYPEOF(head) != RAWSXP) return;
+  i->has_head = true;
   i->n_head = (size_t) XLENGTH(head) < INFO_HEAD ? (size_t) XLENGTH(head) : INFO_HEAD;
   if (i->n_head) memcpy(i->head, RAW_RO(head), i->n_head);
 }
