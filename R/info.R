@@ -32,9 +32,10 @@
 #'     \item{`stream_bytes`}{the length of the stream; `NA`: not known without unpacking it all}
 #'     \item{`ratio`}{stream bytes for a byte of the file}
 #'     \item{`codec`}{how it is compressed, without repeats: of `"zstd"`, `"lz4"`, `"gzip"`,
-#'       `"bzip2"`, `"xz"`, `"none"`}
+#'       `"bzip2"`, `"xz"`, `"lzma"`, `"none"`}
 #'     \item{`n_blocks`}{blocks; of RDS: gzip members or zstd frames, `NA` if not known}
-#'     \item{`plain`}{riffle: whether the stream holds plain data only, else `NA`}
+#'     \item{`plain`}{riffle: whether the stream holds plain data only; `NA` if nobody looked, as in
+#'       a converted file, and of other formats}
 #'     \item{`shuffled_blocks`}{qs2: the number of blocks with shuffled bytes, else `NA`}
 #'     \item{`checksum`}{`"not checked"`, `"valid"`, or `"not stored"`}
 #'     \item{`blocks`}{a data frame with a row for each `kind`, `filter` and `codec`: `count`,
@@ -62,7 +63,7 @@
 qs_info <- function(file, validate = FALSE) {
   info <- .Call(ffi_info, file, validate, NULL)
   path <- if (is.character(file)) file else NA_character_
-  if (!is.null(info$packing) && info$packing %in% c("bzip2", "xz")) {
+  if (!is.null(info$packing) && info$packing %in% c("bzip2", "xz", "lzma")) {
     bytes <- if (is.raw(file)) file else info$slurped
     unpacked <- unpack_rds(path, bytes, info$packing, validate, sys.call())
     info <- .Call(ffi_info, if (is.null(bytes)) file else bytes, validate, unpacked$head)
@@ -91,9 +92,9 @@ new_info <- function(path, info) {
   )
 }
 
-# ---- bzip2 and xz --------------------------------------------------------------------------
+# ---- bzip2, xz, lzma -----------------------------------------------------------------------
 
-# The first bytes of a stream that bzip2 or xz packed and, to validate, its length and state.
+# The first bytes of a stream that R unpacks and, to validate, its length and state.
 unpack_rds <- function(path, bytes, packing, validate, call) {
   subject <- if (is.na(path)) "the raw vector" else sQuote(path, FALSE)
   corrupt <- function(...) {
@@ -110,11 +111,13 @@ unpack_rds <- function(path, bytes, packing, validate, call) {
   unpacked$checksum <- "not checked"
   if (!validate) return(unpacked)
   ends <- read_ends(path)
-  if (!(if (packing == "xz") ends_as_xz(ends$last) else ends_as_bzip2(ends$last))) {
+  ended <- switch(packing, xz = ends_as_xz(ends$last), bzip2 = ends_as_bzip2(ends$last), TRUE)
+  if (!ended) {
     reason <- "it is truncated, or bytes were added to its end"
     raise("riffle_error_corrupt", paste0("Can't read ", subject, ": ", reason, "."), call)
   }
-  if (packing == "xz") unpacked$checksum <- if (ends$first[8] == 0) "not stored" else "valid"
+  has_none <- packing == "lzma" || ends$first[8] == 0
+  if (packing != "bzip2") unpacked$checksum <- if (has_none) "not stored" else "valid"
   unpacked
 }
 

@@ -52,8 +52,21 @@
 #' unlink(file)
 qs_save <- function(object, file, compress_level = qopt("compress_level"),
                     shuffle = qopt("shuffle"), nthreads = qopt("nthreads"),
-                    codec = c("zstd", "lz4", "none"), refhook = NULL) {
-  invisible(.Call(ffi_save, object, file, compress_level, shuffle, nthreads, codec, refhook))
+                    codec = c("zstd", "lz4", "none"), refhook = NULL,
+                    format = c("auto", "riffle", "qs2", "rds")) {
+  format <- file_format(format, file)
+  if (missing(compress_level) && format != "riffle") compress_level <- foreign_level[[format]]
+  invisible(.Call(ffi_save, object, file, compress_level, shuffle, nthreads, codec, refhook, format))
+}
+
+# The levels that qs2 and saveRDS() take by themselves.
+foreign_level <- c(qs2 = 3L, rds = 6L)
+
+# The format to write: "auto", or the vector of all choices, goes by the file's extension.
+file_format <- function(format, file) {
+  if (!identical(format[1], "auto")) return(format)
+  path <- if (is.character(file) && length(file) == 1) tolower(file) else ""
+  if (endsWith(path, ".qs2")) "qs2" else if (endsWith(path, ".rds")) "rds" else "riffle"
 }
 
 #' Save an object to a raw vector
@@ -76,5 +89,5 @@ qs_save <- function(object, file, compress_level = qopt("compress_level"),
 qs_serialize <- function(object, compress_level = qopt("compress_level"),
                          shuffle = qopt("shuffle"), nthreads = qopt("nthreads"),
                          codec = c("zstd", "lz4", "none"), refhook = NULL) {
-  .Call(ffi_serialize, object, compress_level, shuffle, nthreads, codec, refhook)
+  .Call(ffi_serialize, object, compress_level, shuffle, nthreads, codec, refhook, "riffle")
 }

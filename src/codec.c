@@ -19,6 +19,17 @@ int codec_level_max(enum codec c) {
   return c == CODEC_ZSTD ? ZSTD_maxCLevel() : c == CODEC_LZ4 ? LZ4HC_CLEVEL_MAX : INT_MAX;
 }
 
+enum status codec_compress_frame(struct codec_state *s, int level, const void *in, size_t n,
+                                 void *out, size_t cap, size_t *out_len, struct error *e) {
+  if (!s->zstd_compress && !(s->zstd_compress = ZSTD_createCCtx()))
+    return fail(e, ERR_NOMEM, 0, "compressing a block");
+  *out_len = ZSTD_compressCCtx(s->zstd_compress, out, cap, in, n, level);
+  if (!ZSTD_isError(*out_len)) return OK;
+  if (ZSTD_getErrorCode(*out_len) == ZSTD_error_memory_allocation)
+    return fail(e, ERR_NOMEM, 0, "compressing a block");
+  return fail(e, ERR_CODEC, 0, "compressing a block with zstd");
+}
+
 static enum status zstd_compress(struct codec_state *s, int level, const void *in, size_t n,
                                  void *out, size_t *out_len, struct error *e) {
   if (!s->zstd_compress && !(s->zstd_compress = ZSTD_createCCtx()))
@@ -48,6 +59,14 @@ enum status codec_compress(struct codec_state *s, enum codec c, int level, const
   if (c == CODEC_ZSTD) return zstd_compress(s, level, in, n, out, out_len, e);
   if (n <= LZ4_MAX_INPUT_SIZE) lz4_compress(level, in, n, out, out_len);
   return OK;
+}
+
+enum status codec_decompress_frame(struct codec_state *s, const void *in, size_t n, void *out,
+                                   size_t cap, size_t *out_len) {
+  if (!s->zstd_decompress && !(s->zstd_decompress = ZSTD_createDCtx())) return ERR_NOMEM;
+  *out_len = ZSTD_decompressDCtx(s->zstd_decompress, out, cap, in, n);
+  if (!ZSTD_isError(*out_len)) return OK;
+  return ZSTD_getErrorCode(*out_len) == ZSTD_error_memory_allocation ? ERR_NOMEM : ERR_CORRUPT;
 }
 
 static enum status zstd_decompress(struct codec_state *s, const void *in, size_t n, void *out,

@@ -30,4 +30,12 @@ enum status codec_compress(struct codec_state *s, enum codec c, int level, const
 enum status codec_decompress(struct codec_state *s, enum codec c, const void *in, size_t n,
                              void *out, size_t out_len, struct error *e);
 
+// A whole zstd frame, its content's size in it: into at most `cap` bytes, also where that does not
+// shrink them.
+enum status codec_compress_frame(struct codec_state *s, int level, const void *in, size_t n,
+                                 void *out, size_t cap, size_t *out_len, struct error *e);
+// One zstd frame of exactly n bytes, to at most `cap`.
+enum status codec_decompress_frame(struct codec_state *s, const void *in, size_t n, void *out,
+                                   size_t cap, size_t *out_len);
+
 #endif

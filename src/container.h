@@ -58,6 +58,7 @@ void reader_rewind(struct reader *r, size_t at);
 enum { READER_BLOCKS_PER_LOOK = 1 << 6 };  // for an interrupt
 
 extern const struct container_in riffle_in;
+extern const struct container_in qs2_in;
 
 // ---- writing ------------------------------------------------------------------------------
 
@@ -75,5 +76,7 @@ struct container_out {
 };
 
 extern const struct container_out riffle_out;
+// Needs a sink with patch(). The level is zstd's.
+extern const struct container_out qs2_out;
 
 #endif

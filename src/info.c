@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "filter_layout.h"
+#include "sniff.h"
 
 // ---- names --------------------------------------------------------------------------------
 
@@ -54,7 +55,8 @@ const char *info_packing_name(enum info_packing packing) {
                                       [PACKING_GZIP] = "gzip",
                                       [PACKING_ZSTD] = "zstd",
                                       [PACKING_BZIP2] = "bzip2",
-                                      [PACKING_XZ] = "xz"};
+                                      [PACKING_XZ] = "xz",
+                                      [PACKING_LZMA] = "lzma"};
   return NAME(names, (unsigned) packing);
 }
 
@@ -94,6 +96,9 @@ bool stream_head_decode(const unsigned char *p, size_t n, struct stream_head *h)
 }
 
 enum status info_take_head(struct info *i) {
+  // What is in another format's file may be anything.
+  if (i->format != INFO_RIFFLE && sniff_format(i->head, i->n_head) != FORMAT_STREAM)
+    return fail(&i->err, ERR_FORMAT, 0, "what is in it is no stream of R's");
   if (stream_head_decode(i->head, i->n_head, &i->stream)) return OK;
   return fail(&i->err, ERR_CORRUPT, 0, "its stream does not begin as one of R's");
 }
@@ -103,8 +108,7 @@ enum status info_take_head(struct info *i) {
 enum status info_bytes(struct info *i, uint64_t at, void *p, size_t n) {
   size_t got;
   if (source_read_at(i->source, at, p, n, &got, &i->err)) return i->err.code;
-  if (got == n) return OK;
-  return fail(&i->err, ERR_TRUNCATED, 0, "it is truncated, or bytes were added to its end");
+  return got == n ? OK : fail(&i->err, ERR_TRUNCATED, 0, "it is truncated");
 }
 
 static struct info_group *group_of(struct info *i, const struct info_group *block) {
@@ -129,37 +133,20 @@ enum status info_count(struct info *i, struct info_group block) {
   return OK;
 }
 
-static bool begins_with(const struct info *i, const char *bytes, size_t n) {
-  return i->n_first >= n && memcmp(i->first, bytes, n) == 0;
-}
-
-static bool is_rds(struct info *i) {
-  static const struct {
-    const char *bytes;
-    size_t n;
-    enum info_packing packing;
-  } signatures[] = {{"\x1f\x8b", 2, PACKING_GZIP},
-                    {"\x28\xb5\x2f\xfd", 4, PACKING_ZSTD},
-                    {"BZh", 3, PACKING_BZIP2},
-                    {"\xfd" "7zXZ", 6, PACKING_XZ},  // with its NUL
-                    {"X\n", 2, PACKING_NONE},
-                    {"B\n", 2, PACKING_NONE},
-                    {"A\n", 2, PACKING_NONE}};
-  for (size_t k = 0; k < sizeof(signatures) / sizeof(*signatures); k++) {
-    i->packing = signatures[k].packing;
-    if (begins_with(i, signatures[k].bytes, signatures[k].n)) return true;
-  }
-  return false;
-}
-
 static enum status begin(struct info *i) {
   if (!i->source->can_seek) {
     const enum status st = source_slurp(i->source, NULL, 0, &i->err);
     if (st) return st;
   }
   if (source_read_at(i->source, 0, i->first, INFO_HEAD, &i->n_first, &i->err)) return i->err.code;
-  if (begins_with(i, "\x0b\x0e\x0a\xc1", 4)) return info_begin_qs2(i);
-  return is_rds(i) ? info_begin_rds(i) : info_begin_riffle(i);
+  switch (sniff_format(i->first, i->n_first)) {
+    case FORMAT_RIFFLE: return info_begin_riffle(i);
+    case FORMAT_QS2: return info_begin_qs2(i);
+    case FORMAT_GZIP:
+    case FORMAT_PACKED:
+    case FORMAT_STREAM: return info_begin_rds(i);
+    default: return fail(&i->err, ERR_FORMAT, 0, "it is of no known format");
+  }
 }
 
 enum status info_open(struct info *i, struct source *source, bool validate) {

@@ -2,9 +2,9 @@
 //
 // Of riffle and qs2 files only headers are read, and the first block, whose stream begins with what
 // wrote it. Asked to validate, the walk reads everything and verifies every checksum. Of an RDS
-// file the first bytes are unpacked, and all of them to validate; what bzip2 and xz packed is left
-// to R, which has these libraries: without i->head, given before the walk, nothing is told of such
-// a stream.
+// file the first bytes are unpacked, and all of them to validate; what bzip2, xz and lzma packed
+// is left to R, which has these libraries: without i->head, given before the walk, nothing is told
+// of such a stream.
 #ifndef RIFFLE_INFO_H
 #define RIFFLE_INFO_H
 
@@ -19,7 +19,14 @@
 
 enum info_format { INFO_RIFFLE, INFO_QS2, INFO_RDS };
 // Of an RDS file; others have a codec per block.
-enum info_packing { PACKING_NONE, PACKING_GZIP, PACKING_ZSTD, PACKING_BZIP2, PACKING_XZ };
+enum info_packing {
+  PACKING_NONE,
+  PACKING_GZIP,
+  PACKING_ZSTD,
+  PACKING_BZIP2,  // this and what follows R unpacks
+  PACKING_XZ,
+  PACKING_LZMA
+};
 enum info_check { CHECK_NOT_DONE, CHECK_VALID, CHECK_NOT_STORED };
 
 enum {
@@ -50,14 +57,14 @@ struct info {
   enum info_format format;
   enum info_packing packing;
   unsigned format_version;
-  bool plain;             // riffle
+  bool plain, unseen;     // riffle: of its header
   uint64_t n_shuffled;    // qs2: blocks
   enum info_check check;
   uint64_t stream_len;    // INFO_UNKNOWN: it takes unpacking it all
   uint64_t n_blocks;      // of an RDS file gzip members or zstd frames, or INFO_UNKNOWN
   struct info_group groups[INFO_MAX_GROUPS];  // none for an RDS file
   size_t n_groups;
-  struct stream_head stream;  // not for bzip2 and xz
+  struct stream_head stream;  // not of what R unpacks, without head
   struct error err;
   unsigned char first[INFO_HEAD];  // the file's first bytes
   size_t n_first;
@@ -82,8 +89,8 @@ struct info {
 
 // The source stays the caller's until info_close(). Nothing is read yet.
 enum status info_open(struct info *i, struct source *source, bool validate);
-// Reads and counts. AGAIN: look for an interrupt and call again. ERR_FORMAT: i->first tells what
-// the file may be.
+// Reads and counts. AGAIN: look for an interrupt and call again. ERR_FORMAT: i->head, or
+// i->first if there is none, tells what it may be.
 enum status info_walk(struct info *i);
 // Safe on a zeroed or half-opened one.
 void info_close(struct info *i);

@@ -24,15 +24,11 @@ static enum status bad_block(struct info *i, const char *what) {
 
 static enum status finish(struct info *i) {
   i->done = true;
-  if (i->n_blocks == 0) return fail(&i->err, ERR_TRUNCATED, 0, "it ends behind its header");
+  if (i->n_blocks == 0) return fail(&i->err, ERR_TRUNCATED, 0, "it is truncated");
   if (i->hash == 0)
     i->check = CHECK_NOT_STORED;
-  else if (i->validate) {
-    const XXH64_hash_t hash = XXH3_64bits_digest(i->hasher);
-    if (i->hash != (hash ? hash : 1))
-      return fail(&i->err, ERR_CORRUPT, 0, "it is corrupt (checksum differs)");
+  else if (i->validate)
     i->check = CHECK_VALID;
-  }
   return info_take_head(i);
 }
 
@@ -61,7 +57,7 @@ static enum status check_length(struct info *i, uint32_t word, size_t n) {
   if (word >> 31 && !i->may_shuffle)
     return bad_block(i, "is corrupt (it is shuffled, in a file without)");
   if (n > i->source->len - i->at - 4)
-    return fail(&i->err, ERR_TRUNCATED, 0, "it is truncated: it ends inside a block");
+    return fail(&i->err, ERR_TRUNCATED, 0, "it is truncated");
   return OK;
 }
 
@@ -78,7 +74,7 @@ static enum status read_frame(struct info *i, size_t n, bool whole, uint64_t *ra
   return OK;
 }
 
-static enum status step(struct info *i) {
+static enum status walk_step(struct info *i) {
   unsigned char head[4];
   uint64_t raw_len;
   if (i->at == i->source->len) return finish(i);
@@ -86,14 +82,10 @@ static enum status step(struct info *i) {
   const uint32_t word = (uint32_t) load(i, head, 4);
   const size_t n = word & 0x7fffffff;
   const bool shuffled = word >> 31, is_first = i->n_blocks == 0;
-  if (check_length(i, word, n) || read_frame(i, n, i->validate || is_first, &raw_len))
+  if (check_length(i, word, n) || read_frame(i, n, false, &raw_len))
     return i->err.code;
   // Without a hash decoding is what can be tried.
   const bool needed = is_first || raw_len == ZSTD_CONTENTSIZE_UNKNOWN || (i->validate && !i->hash);
-  if (i->validate) {
-    XXH3_64bits_update(i->hasher, head, sizeof(head));
-    XXH3_64bits_update(i->hasher, i->block.p, n);
-  }
   if (needed && (read_frame(i, n, true, &raw_len) || decode(i, n, &raw_len))) return i->err.code;
   if (is_first) take_head(i, raw_len, shuffled);
   i->n_shuffled += shuffled;
@@ -105,21 +97,54 @@ static enum status step(struct info *i) {
                                            .stored_len = 4 + n});
 }
 
+// All bytes after the header, a stretch at a time.
+static enum status hash_step(struct info *i) {
+  const uint64_t left = i->source->len - i->at;
+  const size_t n = left < BLOCK_RAW_MAX ? (size_t) left : BLOCK_RAW_MAX;
+  if (!buffer_reserve(&i->raw, BLOCK_RAW_MAX))
+    return fail(&i->err, ERR_NOMEM, 0, "reading a block");
+  if (info_bytes(i, i->at, i->raw.p, n)) return i->err.code;
+  XXH3_64bits_update(i->hasher, i->raw.p, n);
+  i->at += n;
+  if (n < left) return OK;
+  const XXH64_hash_t hash = XXH3_64bits_digest(i->hasher);
+  if (i->hash != (hash ? hash : 1))
+    return fail(&i->err, ERR_CORRUPT, 0, "it is corrupt (its hash differs)");
+  i->at = HEADER_LEN;
+  i->step = walk_step;
+  return OK;
+}
+
+// The lengths of the blocks lead to the end of the file, or it was cut: that is told first.
+static enum status length_step(struct info *i) {
+  unsigned char head[4];
+  if (i->at == i->source->len) {
+    if (i->at == HEADER_LEN) return fail(&i->err, ERR_TRUNCATED, 0, "it is truncated");
+    i->at = HEADER_LEN;
+    i->step = hash_step;
+    return OK;
+  }
+  if (info_bytes(i, i->at, head, sizeof(head))) return i->err.code;
+  const uint64_t n = load(i, head, 4) & 0x7fffffff;
+  if (n > i->source->len - i->at - 4) return fail(&i->err, ERR_TRUNCATED, 0, "it is truncated");
+  i->at += 4 + n;
+  return OK;
+}
+
 enum status info_begin_qs2(struct info *i) {
   const unsigned char *p = i->first;
   static const unsigned char zeros[8];
   i->format = INFO_QS2;
-  if (i->n_first < HEADER_LEN) return fail(&i->err, ERR_TRUNCATED, 0, "it ends inside its header");
-  if (p[4] == 0 || p[5] == 0 || p[6] < 1 || p[6] > 2 || p[7] > 1 || memcmp(p + 8, zeros, 8))
+  if (i->n_first < HEADER_LEN) return fail(&i->err, ERR_TRUNCATED, 0, "it is truncated");
+  if (p[4] != 1 || p[5] != 1)
+    return fail(&i->err, ERR_VERSION, 0, "it is a qs2 file of a version that riffle does not know");
+  if (p[6] < 1 || p[6] > 2 || p[7] > 1 || memcmp(p + 8, zeros, 8))
     return fail(&i->err, ERR_CORRUPT, 0, "its header makes no sense");
-  if (p[4] > 1 || p[5] > 1)
-    return fail(&i->err, ERR_VERSION, 0,
-                "it has a newer version of the qs2 format than this riffle reads");
   i->format_version = p[4];
   i->big_endian = p[6] == 1;
   i->may_shuffle = p[7];
   i->hash = load(i, p + 16, 8);
   i->at = HEADER_LEN;
-  i->step = step;
+  i->step = i->validate && i->hash ? length_step : walk_step;
   return OK;
 }

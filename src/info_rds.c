@@ -101,9 +101,6 @@ static enum status finish(struct info *i) {
 static enum status take_head(struct info *i, const unsigned char *p, size_t n) {
   i->n_head = n < INFO_HEAD ? n : INFO_HEAD;
   memmove(i->head, p, i->n_head);
-  // What is packed may be anything; an RDS file begins as a stream does.
-  if (n < 2 || p[1] != '\n' || !memchr("ABX", p[0], 3))
-    return fail(&i->err, ERR_FORMAT, 0, "it is not an RDS file");
   return info_take_head(i);
 }
 
@@ -145,8 +142,20 @@ static enum status nothing(struct info *i) {
   return OK;
 }
 
+// Of a file that may be an RDS file.
+static enum info_packing packing_of(const unsigned char *p) {
+  switch (p[0]) {
+    case 0x1f: return PACKING_GZIP;
+    case 0x28: return PACKING_ZSTD;
+    case 0xfd: return PACKING_XZ;
+    case 0x5d: return PACKING_LZMA;
+    default: return p[1] == 'Z' ? PACKING_BZIP2 : PACKING_NONE;
+  }
+}
+
 enum status info_begin_rds(struct info *i) {
   i->format = INFO_RDS;
+  i->packing = packing_of(i->first);
   if (i->packing == PACKING_GZIP || i->packing == PACKING_ZSTD) return open_unpacker(i);
   i->step = nothing;
   i->n_blocks = i->stream_len = INFO_UNKNOWN;

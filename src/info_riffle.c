@@ -83,6 +83,7 @@ enum status info_begin_riffle(struct info *i) {
   i->format = INFO_RIFFLE;
   i->format_version = i->first[8];
   i->plain = i->header.plain;
+  i->unseen = i->header.unseen;
   i->at = FILE_HEADER_LEN;
   i->step = step;
   return OK;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "container.h"
 #include "r_error.h"
 #include "r_ffi.h"
 
@@ -78,10 +79,36 @@ static SEXP arg_refhook(SEXP refhook) {
   return refhook;
 }
 
-struct save_opts arg_save_opts(SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook) {
+const struct container_out *save_container(enum save_format format) {
+  switch (format) {
+    case SAVE_QS2: return &qs2_out;
+    default: return &riffle_out;
+  }
+}
+
+// "auto" is told from the file's name in R/save.R.
+static enum save_format arg_format(SEXP format) {
+  static const char *const names[] = {"riffle", "qs2", "rds"};
+  if (TYPEOF(format) == STRSXP && XLENGTH(format) == 1)
+    for (int i = 0; i < 3; i++)
+      if (strcmp(R_CHAR(STRING_ELT(format, 0)), names[i]) == 0) return (enum save_format) i;
+  throw_argument("format", "\"auto\", \"riffle\", \"qs2\" or \"rds\"", format);
+}
+
+static int format_level(enum save_format format, enum codec codec, SEXP level) {
+  if (format != SAVE_RDS) return arg_level(level, codec);
+  return whole_number(level, "compress_level", "a whole number from 0 to 9 for an RDS file", 0, 9);
+}
+
+struct save_opts arg_save_opts(SEXP format, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
+                               SEXP refhook) {
+  const enum save_format f = arg_format(format);
   const enum codec c = arg_codec(codec);
-  return (struct save_opts){.codec = c,
-                            .level = arg_level(level, c),
+  if (f != SAVE_RIFFLE && c != CODEC_ZSTD)
+    throw_argument("codec", "left alone for files that are not riffle's own", codec);
+  return (struct save_opts){.format = f,
+                            .codec = c,
+                            .level = format_level(f, c, level),
                             .filter = arg_flag(shuffle, "shuffle"),
                             .n_threads = arg_threads(nthreads),
                             .refhook = arg_refhook(refhook)};

@@ -7,8 +7,13 @@
 
 #include "codec.h"
 
+enum save_format { SAVE_RIFFLE, SAVE_QS2, SAVE_RDS };
+struct container_out;
+const struct container_out *save_container(enum save_format format);
+
 // Options that saving takes.
 struct save_opts {
+  enum save_format format;
   enum codec codec;
   int level;
   bool filter;
@@ -25,7 +30,8 @@ struct read_opts {
 
 // The path in the native encoding (UTF-8 on Windows), `~` expanded; R_alloc'ed.
 const char *arg_path(SEXP file);
-struct save_opts arg_save_opts(SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook);
+struct save_opts arg_save_opts(SEXP format, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
+                               SEXP refhook);
 struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only);
 int arg_level(SEXP level, enum codec codec);
 unsigned arg_threads(SEXP nthreads);

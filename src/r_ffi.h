@@ -5,10 +5,12 @@
 #include <Rinternals.h>
 
 SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
-              SEXP refhook);
-SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook);
+              SEXP refhook, SEXP format);
+SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook,
+                   SEXP format);
 SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only);
 SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only);
+SEXP ffi_convert(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads);
 SEXP ffi_marshall(SEXP object, SEXP version);
 SEXP ffi_unmarshall(SEXP input, SEXP data_only);
 SEXP ffi_calc_size(SEXP object, SEXP version);

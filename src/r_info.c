@@ -43,6 +43,7 @@ static void walk(struct info_call *c) {
     R_CheckUserInterrupt();
     st = OK;
   }
+  if (st == ERR_FORMAT && i->n_head) throw_not_ours(i->head, i->n_head, &c->subject);
   if (st == ERR_FORMAT) throw_not_ours(i->first, i->n_first, &c->subject);
   if (st) throw_error(&i->err, &c->subject);
 }
@@ -102,7 +103,7 @@ static SEXP groups(const struct info *i) {
 
 // For R to unpack: what came through a pipe can't be read again.
 static SEXP slurped(const struct info_call *c) {
-  const bool is_packed = c->info.packing == PACKING_BZIP2 || c->info.packing == PACKING_XZ;
+  const bool is_packed = c->info.packing >= PACKING_BZIP2;
   if (!c->path || !c->source.owned || !is_packed) return R_NilValue;
   SEXP bytes = Rf_allocVector(RAWSXP, (R_xlen_t) c->source.len);
   if (c->source.len) memcpy(RAW(bytes), c->source.bytes, c->source.len);
@@ -129,7 +130,8 @@ static SEXP as_list(const struct info_call *c) {
   SET_VECTOR_ELT(x, k++, number(i->stream_len));
   SET_VECTOR_ELT(x, k++, is_rds ? Rf_mkString(info_packing_name(i->packing)) : R_NilValue);
   SET_VECTOR_ELT(x, k++, number(i->n_blocks));
-  SET_VECTOR_ELT(x, k++, Rf_ScalarLogical(i->format == INFO_RIFFLE ? i->plain : NA_LOGICAL));
+  const bool seen = i->format == INFO_RIFFLE && !i->unseen;
+  SET_VECTOR_ELT(x, k++, Rf_ScalarLogical(seen ? i->plain : NA_LOGICAL));
   SET_VECTOR_ELT(x, k++, number(i->format == INFO_QS2 ? i->n_shuffled : INFO_UNKNOWN));
   SET_VECTOR_ELT(x, k++, Rf_mkString(checks[i->check]));
   SET_VECTOR_ELT(x, k++, groups(i));

@@ -9,7 +9,7 @@ struct input input_memory(const unsigned char *p, size_t n, const struct subject
 }
 
 struct input input_reader(struct reader *r, const struct subject *subject) {
-  return (struct input){.reader = r, .subject = subject};
+  return (struct input){.at = r->at, .end = r->end, .reader = r, .subject = subject};
 }
 
 void input_corrupt(const struct input *in, const char *reason) {
@@ -55,7 +55,42 @@ void input_bytes_slow(struct input *in, void *p, size_t n) {
   take_window(in);
 }
 
-void input_numbers(struct input *in, void *p, size_t n) {
+enum { SWAP_STEP = 1 << 16 };
+
+static void swap_units(unsigned char *p, size_t n, size_t unit) {
+  if (unit == 4) {
+    for (size_t i = 0; i < n; i += 4) {
+      uint32_t v;
+      memcpy(&v, p + i, 4);
+      v = __builtin_bswap32(v);
+      memcpy(p + i, &v, 4);
+    }
+  } else if (unit == 8) {
+    for (size_t i = 0; i < n; i += 8) {
+      uint64_t v;
+      memcpy(&v, p + i, 8);
+      v = __builtin_bswap64(v);
+      memcpy(p + i, &v, 8);
+    }
+  }
+}
+
+// A step at a time, while it is near.
+static void swapped_numbers(struct input *in, unsigned char *p, size_t n, size_t unit) {
+  while (n) {
+    const size_t k = n < SWAP_STEP ? n : SWAP_STEP;
+    input_bytes(in, p, k);
+    swap_units(p, k, unit);
+    p += k;
+    n -= k;
+  }
+}
+
+void input_numbers(struct input *in, void *p, size_t n, size_t unit) {
+  if (in->swap) {
+    swapped_numbers(in, p, n, unit);
+    return;
+  }
   if (n <= (size_t) (in->end - in->at) || !in->reader || n < NUMBERS_MIN_LEN) {
     input_bytes(in, p, n);
     return;

@@ -152,10 +152,8 @@ static SEXP read_cached(struct interner *c, uint32_t flags, int32_t len) {
 SEXP intern_read(struct interner *c) {
   const struct input *in = c->in;
   if (c->cache && in->end - in->at >= ITEM_HEAD + CACHED_LEN) {
-    uint32_t flags;
-    int32_t len;
-    memcpy(&flags, in->at, 4);
-    memcpy(&len, in->at + 4, 4);
+    const uint32_t flags = input_word_at(in, in->at);
+    const int32_t len = (int32_t) input_word_at(in, in->at + 4);
     if (len >= 0 && len <= CACHED_LEN) return read_cached(c, flags, len);
   } else if (c->n_read++ == CACHE_AFTER) {
     start_cache(c);

@@ -5,94 +5,71 @@
 #include "r_build.h"
 #include "r_calls.h"
 #include "r_ffi.h"
+#include "r_open.h"
 #include "r_stream.h"
-#include "reader.h"
 
 struct read_call {
-  const char *path;  // NULL: from a raw vector
-  SEXP input;
-  struct read_opts opts;
-  struct subject subject;
-  struct source source;
-  struct reader reader;
-  struct error err;  // the source's
+  struct opening opening;
+  SEXP refhook;
+  bool data_only;
 };
 
-static void throw_reader(struct read_call *c) {
-  if (c->reader.err.code == ERR_FORMAT) {
-    size_t n;
-    const unsigned char *first = reader_first_bytes(&c->reader, &n);
-    throw_not_ours(first, n, &c->subject);
+// A stream that nobody has looked at may be plain or not. The builder finds out, and is done if it
+// is; else all is read again, by R. Where nothing can be read twice R reads at once.
+static SEXP consume_unseen(struct read_call *c) {
+  struct opening *o = &c->opening;
+  if (o->source.can_seek) {
+    SEXP value = build_read(&o->reader, &o->subject, BUILD_IF_PLAIN);
+    if (value) return value;
+    opening_rewind(o);
   }
-  throw_error(&c->reader.err, &c->subject);
-}
-
-static void open_source(struct read_call *c) {
-  if (!c->path)
-    source_memory(&c->source, RAW_RO(c->input), (size_t) XLENGTH(c->input));
-  else if (source_file(&c->source, c->path, &c->err))
-    throw_error(&c->err, &c->subject);
-}
-
-// The builder takes words and numbers as they are in memory.
-static bool is_native(const struct read_call *c) {
-  return c->reader.header.big_endian == host_is_big_endian();
-}
-
-static void open_reader(struct read_call *c) {
-  const struct reader_opts opts = {.n_threads = c->opts.n_threads,
-                                   .verify_all = c->opts.verify_all};
-  if (reader_open(&c->reader, &c->source, &opts)) throw_reader(c);
-  enum status st;
-  while ((st = reader_start(&c->reader)) == AGAIN) R_CheckUserInterrupt();
-  if (st) throw_reader(c);
-  c->reader.opts.build = c->opts.data_only || (c->reader.header.plain && is_native(c));
+  return stream_read(c->refhook, &o->reader, &o->subject);
 }
 
 static SEXP consume(struct read_call *c) {
-  if (c->reader.opts.build) return build_read(&c->reader, &c->subject, c->opts.data_only);
-  return stream_read(c->opts.refhook, &c->reader, &c->subject);
+  struct opening *o = &c->opening;
+  const bool plain = opening_is_plain(o);
+  o->reader.opts.build = c->data_only || plain;
+  if (c->data_only) return build_read(&o->reader, &o->subject, BUILD_DATA);
+  if (plain) return build_read(&o->reader, &o->subject, BUILD_PLAIN);
+  if (opening_is_unseen(o)) return consume_unseen(c);
+  return stream_read(c->refhook, &o->reader, &o->subject);
 }
 
 static SEXP read_body(void *data) {
   struct read_call *c = data;
-  open_source(c);
-  open_reader(c);
+  opening_open(&c->opening);
   SEXP value = PROTECT(consume(c));
-  enum status st;
-  while ((st = reader_finish(&c->reader)) == AGAIN) R_CheckUserInterrupt();
-  if (st) throw_reader(c);
+  opening_finish(&c->opening);
   UNPROTECT(1);
   return value;
 }
 
 static void read_cleanup(void *data) {
   struct read_call *c = data;
-  reader_close(&c->reader);
-  source_close(&c->source);
+  opening_close(&c->opening);
   calls_end();
 }
 
-static SEXP run_read(struct read_call *c) {
+static SEXP run_read(struct opening opening, const struct read_opts *opts) {
+  struct read_call c = {.opening = opening, .refhook = opts->refhook, .data_only = opts->data_only};
+  c.opening.n_threads = opts->n_threads;
+  c.opening.verify_all = opts->verify_all;
   calls_begin();
-  return R_ExecWithCleanup(read_body, c, read_cleanup, c);
+  return R_ExecWithCleanup(read_body, &c, read_cleanup, &c);
 }
 
 SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only) {
   const char *path = arg_path(file);
-  struct read_call c = {.path = path,
-                        .opts = arg_read_opts(validate, nthreads, refhook, data_only),
-                        .subject = {.doing = "read", .path = path}};
-  return run_read(&c);
+  const struct read_opts opts = arg_read_opts(validate, nthreads, refhook, data_only);
+  return run_read((struct opening){.path = path, .subject = {.doing = "read", .path = path}}, &opts);
 }
 
-SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook,
-                     SEXP data_only) {
+SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only) {
   arg_raw(input, "input");
-  struct read_call c = {.input = input,
-                        .opts = arg_read_opts(validate, nthreads, refhook, data_only),
-                        .subject = {.doing = "read", .thing = "the raw vector"}};
-  return run_read(&c);
+  const struct read_opts opts = arg_read_opts(validate, nthreads, refhook, data_only);
+  const struct subject subject = {.doing = "read", .thing = "the raw vector"};
+  return run_read((struct opening){.input = input, .subject = subject}, &opts);
 }
 
 SEXP ffi_unmarshall(SEXP input, SEXP data_only) {

@@ -30,6 +30,7 @@ static void open_sink(struct save_call *c) {
 
 static void open_writer(struct save_call *c, bool plain) {
   const struct writer_opts opts = {
+      .container = save_container(c->opts.format),
       .block = {.codec = c->opts.codec, .level = c->opts.level, .filter = c->opts.filter},
       .n_threads = c->opts.n_threads,
       .stream_version = 3,
@@ -94,18 +95,19 @@ static SEXP run_save(struct save_call *c) {
 }
 
 SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
-              SEXP refhook) {
+              SEXP refhook, SEXP format) {
   const char *path = arg_path(file);
   struct save_call c = {.object = object,
                         .path = path,
-                        .opts = arg_save_opts(level, shuffle, nthreads, codec, refhook),
+                        .opts = arg_save_opts(format, level, shuffle, nthreads, codec, refhook),
                         .subject = {.doing = "save", .path = path}};
   return run_save(&c);
 }
 
-SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook) {
+SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook,
+                   SEXP format) {
   struct save_call c = {.object = object,
-                        .opts = arg_save_opts(level, shuffle, nthreads, codec, refhook),
+                        .opts = arg_save_opts(format, level, shuffle, nthreads, codec, refhook),
                         .subject = {.doing = "serialize", .thing = "the object"}};
   return run_save(&c);
 }

@@ -280,25 +280,25 @@ enum status reader_strings(struct reader *r, size_t most, const struct string_ar
   return OK;
 }
 
-// Is there anything left of the stream? Blocks of nothing do not count.
-static enum status any_left(struct reader *r, bool *left) {
-  *left = r->at < r->end;
-  while (!*left) {
+// Blocks of nothing do not count.
+enum status reader_more(struct reader *r, bool *more) {
+  *more = r->at < r->end;
+  while (!*more) {
     struct slot *s = NULL;
     enum status st = front(r, &s);
     if (st || !s) return st;
     struct read_job *j = s->job;
     if (j->held && submit(r, s)) return r->err.code;
     if ((st = adopt_ring_error(r, ring_done(&r->ring, s)))) return st;
-    *left = j->raw_len > 0;
-    if (!*left) ring_release(&r->ring);
+    *more = j->raw_len > 0;
+    if (!*more) ring_release(&r->ring);
   }
   return OK;
 }
 
 enum status reader_finish(struct reader *r) {
   bool left;
-  const enum status st = any_left(r, &left);
+  const enum status st = reader_more(r, &left);
   if (st) return st;
   if (left && !r->container->may_go_on)
     return fail(&r->err, ERR_CORRUPT, 0, "its stream goes on after the object");

@@ -50,6 +50,7 @@ struct reader {
   uint64_t taken;            // up to the end of the block that was handed out last
   void *chain;               // XXH3 state; the container's
   bool ended;                // the last block has been cut, and what follows it agrees
+  bool unverified;           // after reader_start(): the file has no checksum
   bool goes_on;              // after reader_finish(): there was more than the object
   bool verified;             // verify_all is done, or was not asked for
   bool open;                 // the ring's oldest slot is what at..end or reader_strings() shows
@@ -90,6 +91,9 @@ enum status reader_wait(struct reader *r);
 // For opts.build, at the border of a block. The strings of the next block, if it is a strings
 // block and has at most `most` of them, else NULL in *out. They stay until the next call.
 enum status reader_strings(struct reader *r, size_t most, const struct string_array **out);
+
+// Whether there is anything left of the stream.
+enum status reader_more(struct reader *r, bool *more);
 
 // The consumer is done: nothing may be left of the stream, and all of it was as the end says.
 enum status reader_finish(struct reader *r);

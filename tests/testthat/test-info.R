@@ -176,6 +176,27 @@ test_that("a qs2 file's blocks are told as they are", {
   }
 })
 
+test_that("qs2 files that are checked in are told without the package", {
+  files <- list.files(test_path("fixtures", "qs2"), "[.]qs2$", full.names = TRUE)
+  expect_gt(length(files), 3)
+  for (file in files) {
+    info <- qs_info(file, validate = TRUE)
+    expect_identical(info$checksum, "valid")
+    expect_identical(info$stream_version, 3L)
+    expect_identical(sum(info$blocks$stored_bytes), info$file_bytes - 24)
+    blocks <- qs2_blocks(read_bytes(file))
+    expect_identical(info$shuffled_blocks, as.numeric(sum(blocks$shuffled)))
+  }
+})
+
+test_that("damage to a qs2 file is the same error as when it is read", {
+  message_of <- function(expr) tryCatch(expr, riffle_error = conditionMessage)
+  bytes <- read_bytes(test_path("fixtures", "qs2", "frame.qs2"))
+  for (bad in list(flip(bytes, 17), flip(bytes, length(bytes)), head(bytes, -1), head(bytes, 24),
+                   head(bytes, 10), flip(bytes, 5)))
+    expect_identical(message_of(qs_info(bad, TRUE)), message_of(qs_deserialize(bad, TRUE)))
+})
+
 test_that("no byte of a qs2 file can be wrong and valid", {
   bytes <- qs2_bytes(list(a = 1:3, b = c("text", NA), c = quote(f(x))))
   path <- withr::local_tempfile()
@@ -304,15 +325,25 @@ test_that("any other file is the error that qs_read() gives", {
     save(x, file = path, ...)
     read_bytes(path)
   }
-  others <- list(raw(), charToRaw("a,b\n1,2\n"), as.raw(rep(0:255, 20)), saved(compress = FALSE), saved(),
-                 saved(compress = "bzip2"), saved(compress = "xz"), memCompress(charToRaw("some text"), "bzip2"),
+  others <- list(raw(), charToRaw("a,b\n1,2\n"), as.raw(rep(0:255, 20)), saved(compress = FALSE),
                  as.raw(c(0x0b, 0x0e, 0x0a, 0xcd, 1:50)), c(charToRaw("PAR1"), raw(50)))
   for (bytes in others) for (validate in c(TRUE, FALSE)) {
     path <- local_file(bytes)
     expected <- tryCatch(qs_read(path), riffle_error_format = conditionMessage)
-    expect_riffle_error(qs_info(path, validate), "format", expected)
+    condition <- expect_riffle_error(qs_info(path, validate), "format", expected)
+    expect_identical(conditionMessage(condition), expected)
     expected <- tryCatch(qs_deserialize(bytes), riffle_error_format = conditionMessage)
     expect_riffle_error(qs_info(bytes, validate), "format", expected)
+  }
+  # what is compressed is told by its content
+  for (codec in c("gzip", "bzip2", "xz")) for (validate in c(TRUE, FALSE)) {
+    expect_riffle_error(qs_info(saved(compress = codec), validate), "format",
+                        "Can't read the raw vector: it is an RData file; load() reads it.")
+    text <- withr::local_tempfile()
+    con <- switch(codec, gzip = gzfile, bzip2 = bzfile, xz = xzfile)(text, "wb")
+    writeLines("a,b", con)
+    close(con)
+    expect_riffle_error(qs_info(text, validate), "format", "it is a text file, not a riffle file.")
   }
 })
 
