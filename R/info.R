@@ -107,7 +107,7 @@ unpack_rds <- function(path, bytes, packing, validate, call) {
     writeBin(bytes, path)
   }
   # R warns of damaged xz data, and gives what came out of it
-  unpacked <- tryCatch(read_packed(path, validate), error = corrupt, warning = corrupt)
+  unpacked <- tryCatch(unpack_pieces(path, validate), error = corrupt, warning = corrupt)
   unpacked$checksum <- "not checked"
   if (!validate) return(unpacked)
   ends <- read_ends(path)
@@ -121,7 +121,7 @@ unpack_rds <- function(path, bytes, packing, validate, call) {
   unpacked
 }
 
-read_packed <- function(path, to_the_end) {
+unpack_pieces <- function(path, to_the_end) {
   con <- gzfile(path, "rb")
   on.exit(close(con))
   head <- readBin(con, "raw", 64)

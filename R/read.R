@@ -14,9 +14,17 @@
 #' to see none of the file's bytes.
 #'
 #' A `file` that cannot seek, such as a fifo, is read from where it is to the end of one object. With
-#' `validate_checksum = TRUE` it is read into memory first.
+#' `validate_checksum = TRUE` that is read into memory first.
 #'
-#' @param file The path of the file, a string. `~` is expanded.
+#' `file` can also be a connection. One that is open, in binary mode, is read from where it stands, by
+#' [readBin()], to the end of one object and no further, and stays open, for the next object or other
+#' bytes. From one that does not block more is awaited until it has ended; a [fifo()] has when it is
+#' silent for 5 seconds. A connection that is not open is opened, read and closed again, and stays a valid
+#' connection, as with [readRDS()]; of a [url()] all is read into memory first. A socket must be open.
+#'
+#' @param file The path of the file, a string, or a connection, such as one made by [rawConnection()],
+#'   [file()], [gzfile()], [gzcon()], [url()], [pipe()], [fifo()] or [socketConnection()]. In a path `~`
+#'   is expanded.
 #' @param validate_checksum `TRUE` to verify all checksums before the object is begun, which reads
 #'   the file twice. With `FALSE` each block is verified just before it is used.
 #' @param nthreads The number of threads to use, 1 to 256, the calling one included.
@@ -37,9 +45,16 @@
 #' writeBin(head(bytes, -10), file)
 #' tryCatch(qs_read(file), riffle_error = conditionMessage)
 #' unlink(file)
+#'
+#' # from a connection
+#' con <- rawConnection(qs_serialize(letters))
+#' qs_read(con)
+#' close(con)
 qs_read <- function(file, validate_checksum = qopt("validate_checksum"),
                     nthreads = qopt("nthreads"), refhook = NULL, data_only = FALSE) {
-  .Call(ffi_read, file, validate_checksum, nthreads, refhook, data_only)
+  from <- if (inherits(file, "connection")) source_of(file) else list(file = file)
+  if (!is.null(from$close)) on.exit(from$close())
+  .Call(ffi_read, from$file, validate_checksum, nthreads, refhook, data_only)
 }
 
 #' @rdname qs_serialize

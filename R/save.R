@@ -17,8 +17,20 @@
 #' replaced; a hard link is separated from its other names. Pipes, devices and names such as
 #' `/dev/stdout` are written to directly; a pipe that nobody reads delays an interrupt.
 #'
+#' `file` can also be a connection. One that is open, in binary mode, is written to from where it
+#' stands, by [writeBin()] in pieces of about a MiB, and stays open: several objects, and other bytes
+#' between them, can be written one after the other, and [qs_read()] takes them back one by one. If
+#' saving fails a part of the object has been written. Small writes wait in R's own buffer, and R does
+#' not tell of all that fail there: close the connection before you rely on it. A connection that is
+#' not open is opened, written and closed again, and stays a valid connection, as with [saveRDS()]: a
+#' [file()] or [fifo()] as its path would be, what a [pipe()] runs as its command, which has to succeed;
+#' for a [gzfile()], [bzfile()] or [xzfile()] the file is put together in memory first. Others must be
+#' open. What is written is compressed: a connection that compresses, too, gains nothing.
+#'
 #' @param object Any R object.
-#' @param file The path of the file, a string. `~` is expanded. The usual extension is `.rif`.
+#' @param file The path of the file, a string, or a connection, such as one made by [rawConnection()],
+#'   [file()], [gzcon()], [pipe()], [fifo()] or [socketConnection()]. In a path `~` is expanded. The
+#'   usual extension is `.rif`.
 #' @param compress_level The codec's level, a whole number. For `"zstd"` from `-131072` (fastest) to
 #'   `22` (smallest), for `"lz4"` from `1` to `12`; ignored by `"none"`. The default is 1: after the
 #'   filters (`shuffle`) level 3 gained less than 1 % on data frames, numbers and strings, and 4 % on
@@ -32,6 +44,12 @@
 #' @param refhook A function that is called for each environment, external pointer and weak
 #'   reference, and returns a character vector that stands for it, or `NULL` to save it as usual. See
 #'   [saveRDS()].
+#'
+#' @param format The format of the file: riffle's own, that of qs2 (which `qs2::qs_read()` reads), or RDS
+#'   (compressed by gzip, which [readRDS()] reads). `"auto"` goes by the extension of `file`: `.qs2`,
+#'   `.rds`, or any other for riffle's own. For the last two `codec` is as their format has it,
+#'   `compress_level` is 3 by default for qs2 (levels of zstd) and 6 for RDS (0 to 9, of gzip), and
+#'   `shuffle` is of no account for RDS.
 #'
 #' @return `NULL`, invisibly. Errors are of class `riffle_error`, see [riffle-package].
 #'
@@ -50,17 +68,32 @@
 #' qs_save(mtcars, file, compress_level = 19)
 #' file.size(file)
 #' unlink(file)
+#'
+#' # two objects on one connection
+#' con <- rawConnection(raw(), "r+")
+#' qs_save(mtcars, con)
+#' qs_save(letters, con)
+#' seek(con, 0)
+#' identical(qs_read(con), mtcars)
+#' qs_read(con)
+#' close(con)
 qs_save <- function(object, file, compress_level = qopt("compress_level"),
                     shuffle = qopt("shuffle"), nthreads = qopt("nthreads"),
                     codec = c("zstd", "lz4", "none"), refhook = NULL,
                     format = c("auto", "riffle", "qs2", "rds")) {
-  format <- file_format(format, file)
-  if (missing(compress_level) && format != "riffle") compress_level <- foreign_level[[format]]
-  invisible(.Call(ffi_save, object, file, compress_level, shuffle, nthreads, codec, refhook, format))
+  to <- if (inherits(file, "connection")) sink_of(file) else list(file = file)
+  if (!is.null(to$close)) on.exit(to$close())
+  format <- file_format(format, to$file)
+  if (missing(compress_level) && is_foreign(format)) compress_level <- foreign_level[[format]]
+  .Call(ffi_save, object, to$file, compress_level, shuffle, nthreads, codec, refhook, format)
+  if (!is.null(to$finish)) to$finish()
+  invisible(NULL)
 }
 
 # The levels that qs2 and saveRDS() take by themselves.
 foreign_level <- c(qs2 = 3L, rds = 6L)
+
+is_foreign <- function(format) identical(format, "qs2") || identical(format, "rds")
 
 # The format to write: "auto", or the vector of all choices, goes by the file's extension.
 file_format <- function(format, file) {

@@ -119,26 +119,41 @@ static enum status check_end(struct reader *r) {
   return OK;
 }
 
+// What is verified of a source that cannot seek is kept, to be read again: this object's bytes, and
+// none behind them.
+static enum status keep(struct reader *r, const unsigned char *p, size_t n) {
+  return r->source->can_seek ? OK : source_keep(r->source, p, n, &r->err);
+}
+
+// All blocks are verified: back to the first one.
+static enum status end_verify(struct reader *r) {
+  if (keep(r, r->piece->bytes + r->piece_at - END_BLOCK_LEN, END_BLOCK_LEN)) return r->err.code;
+  r->verified = true;
+  r->stream_total = r->stream_len;
+  if (!r->source->can_seek) source_become_kept(r->source);
+  reader_rewind(r, FILE_HEADER_LEN);
+  return r->err.code;
+}
+
 static enum status verify_blocks(struct reader *r) {
   for (int i = 0; i < READER_BLOCKS_PER_LOOK; i++) {
     struct block_header h;
     const unsigned char *block;
     const enum status st = cut_any(r, &h, &block);
     if (st) return st;
-    if (r->ended) {
-      r->verified = true;
-      reader_rewind(r, FILE_HEADER_LEN);
-      return r->err.code;
-    }
+    if (r->ended) return end_verify(r);
     if (block_check(block, &h, &r->err)) return r->err.code;
+    if (keep(r, block, BLOCK_HEADER_LEN + (size_t) h.stored_len)) return r->err.code;
   }
   return AGAIN;
 }
 
 static enum status start(struct reader *r) {
-  enum status st = OK;
-  if (r->header.max_raw == 0 && (st = read_header(r))) return st;
-  if (!r->verified && (st = reader_slurp(r, FILE_HEADER_LEN))) return st;
+  if (r->header.max_raw == 0) {
+    const enum status st = read_header(r);
+    if (st) return st;
+    if (!r->verified && keep(r, r->piece->bytes, FILE_HEADER_LEN)) return r->err.code;
+  }
   if (r->n_blocks == 0 && r->source->can_seek && check_end(r)) return r->err.code;
   return r->verified ? OK : verify_blocks(r);
 }

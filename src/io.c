@@ -618,35 +618,43 @@ enum status source_peek(struct source *s, size_t n, const unsigned char **p, siz
   return st;
 }
 
-static enum status slurp_first(struct source *s, const void *first, size_t n, struct error *e) {
-  const size_t cap = n + (1 << 16);
-  if (!(s->owned = malloc(cap))) return fail(e, ERR_NOMEM, 0, "reading");
-  if (n) memcpy(s->owned, first, n);
+// Room for n bytes more.
+static enum status kept_reserve(struct source *s, size_t n, struct error *e) {
+  if (s->owned && n <= s->cap - s->len) return OK;
+  const size_t need = (size_t) s->len + n;
+  const size_t cap = need < 1 << 15 ? 1 << 16 : 2 * need;
+  unsigned char *more = realloc(s->owned, cap);
+  if (!more) return fail(e, ERR_NOMEM, 0, "reading");
+  s->owned = more;
   s->cap = cap;
-  s->len = n;
   return OK;
 }
 
+enum status source_keep(struct source *s, const void *p, size_t n, struct error *e) {
+  if (kept_reserve(s, n, e)) return e->code;
+  if (n) memcpy(s->owned + s->len, p, n);
+  s->len += n;
+  return OK;
+}
+
+void source_become_kept(struct source *s) {
+  const struct source whole = {.owned = s->owned, .len = s->len};
+  s->owned = NULL;
+  source_close(s);
+  source_memory(s, whole.owned, whole.len);
+  s->owned = whole.owned;
+}
+
 enum status source_slurp(struct source *s, const void *first, size_t n, struct error *e) {
-  if (!s->owned && slurp_first(s, first, n, e)) return e->code;
+  if (!s->owned && source_keep(s, first, n, e)) return e->code;
   for (;;) {
-    if (s->len == s->cap) {
-      const size_t cap = 2 * s->cap;
-      unsigned char *more = realloc(s->owned, cap);
-      if (!more) return fail(e, ERR_NOMEM, 0, "reading");
-      s->owned = more;
-      s->cap = cap;
-    }
+    if (s->len == s->cap && kept_reserve(s, 1, e)) return e->code;
     size_t got;
     const enum status st = source_read(s, s->owned + s->len, s->cap - s->len, &got, e);
     s->len += got;
     if (st) return st;
     if (got == 0) break;
   }
-  const struct source whole = {.owned = s->owned, .len = s->len};
-  s->owned = NULL;
-  source_close(s);
-  source_memory(s, whole.owned, whole.len);
-  s->owned = whole.owned;
+  source_become_kept(s);
   return OK;
 }

@@ -21,6 +21,7 @@ struct sink {
   enum status (*commit)(struct sink *s, struct error *e);
   void (*close)(struct sink *s);
   bool producer_only;  // write() runs on the thread that opened the sink, and no other
+  void *ctx;           // of a sink made elsewhere
   struct {
     int fd;
     char *temp;         // the file being written, or NULL: written in place (a pipe, a device)
@@ -63,6 +64,7 @@ struct source {
   uint64_t len;               // if can_seek
   uint64_t at;                // the cursor
   const unsigned char *bytes; // all of them, if they are in memory; else NULL
+  void *ctx;                  // of a source made elsewhere
   int fd;
   unsigned char peeked[SOURCE_PEEK];  // read, but not taken yet, if it cannot seek
   size_t n_peeked;
@@ -75,6 +77,10 @@ void source_memory(struct source *s, const void *p, size_t n);
 // Reads what is left of a source that cannot seek into memory, behind the n bytes that were read of
 // it before, and becomes a source of all that. AGAIN: call again.
 enum status source_slurp(struct source *s, const void *first, size_t n, struct error *e);
+// The same piece by piece, and no further than the caller likes: n bytes that were read are put
+// behind those kept before, and in the end the source is one of all of them.
+enum status source_keep(struct source *s, const void *p, size_t n, struct error *e);
+void source_become_kept(struct source *s);
 // Needs can_seek. *got is less than n only at the end. The cursor stays.
 enum status source_read_at(struct source *s, uint64_t at, void *p, size_t n, size_t *got,
                            struct error *e);

@@ -6,15 +6,16 @@
 #include <string.h>
 
 #include "container.h"
+#include "r_connection.h"
 #include "r_error.h"
 #include "r_ffi.h"
 
 enum { MAX_THREADS = 256 };
 
-const char *arg_path(SEXP file) {
+static const char *path_of(SEXP file, const char *takes) {
   if (TYPEOF(file) != STRSXP || XLENGTH(file) != 1 || STRING_ELT(file, 0) == NA_STRING ||
       LENGTH(STRING_ELT(file, 0)) == 0)
-    throw_argument("file", "the path of one file, as a string", file);
+    throw_argument("file", takes, file);
 #ifdef _WIN32
   const char *path = Rf_translateCharUTF8(STRING_ELT(file, 0));
 #else
@@ -23,6 +24,12 @@ const char *arg_path(SEXP file) {
   const char *expanded = R_ExpandFileName(path);  // may be R's static buffer
   char *own = R_alloc(strlen(expanded) + 1, 1);
   return strcpy(own, expanded);
+}
+
+const char *arg_path(SEXP file) { return path_of(file, "the path of one file, as a string"); }
+
+const char *arg_place(SEXP file) {
+  return connection_is(file) ? NULL : path_of(file, "a path or a connection");
 }
 
 // A whole number from `low` to `high`, given as integer or double.
@@ -82,6 +89,7 @@ static SEXP arg_refhook(SEXP refhook) {
 const struct container_out *save_container(enum save_format format) {
   switch (format) {
     case SAVE_QS2: return &qs2_out;
+    case SAVE_RDS: return &gzip_out;
     default: return &riffle_out;
   }
 }
@@ -119,6 +127,14 @@ struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook, SEXP 
                             .n_threads = arg_threads(nthreads),
                             .refhook = arg_refhook(refhook),
                             .data_only = arg_flag(data_only, "data_only")};
+}
+
+uint64_t option_max_bytes(void) {
+  SEXP x = Rf_GetOption1(Rf_install("riffle.max_bytes"));
+  if (x == R_NilValue) return 0;
+  const double v = Rf_isNumeric(x) && XLENGTH(x) == 1 ? Rf_asReal(x) : NA_REAL;
+  if (!(v >= 1)) throw_argument("riffle.max_bytes", "a number of bytes, 1 or more, or NULL", x);
+  return v < 9e18 ? (uint64_t) v : 0;
 }
 
 int arg_stream_version(SEXP version) {

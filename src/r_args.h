@@ -4,6 +4,7 @@
 
 #include <Rinternals.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "codec.h"
 
@@ -30,6 +31,8 @@ struct read_opts {
 
 // The path in the native encoding (UTF-8 on Windows), `~` expanded; R_alloc'ed.
 const char *arg_path(SEXP file);
+// Likewise; NULL: it is a connection.
+const char *arg_place(SEXP file);
 struct save_opts arg_save_opts(SEXP format, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
                                SEXP refhook);
 struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only);
@@ -37,6 +40,8 @@ int arg_level(SEXP level, enum codec codec);
 unsigned arg_threads(SEXP nthreads);
 bool arg_flag(SEXP x, const char *name);
 int arg_stream_version(SEXP version);
+// options(riffle.max_bytes): the most bytes of stream that are read; 0: any number.
+uint64_t option_max_bytes(void);
 void arg_raw(SEXP input, const char *name);
 
 #endif

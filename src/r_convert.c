@@ -25,12 +25,6 @@ static uint8_t stream_version(const struct reader *r) {
   return p[2] == 2 || p[5] == 2 || p[2] == '2' ? 2 : 3;
 }
 
-static void fill(struct convert_call *c) {
-  enum status st;
-  while ((st = reader_fill(&c->opening.reader)) == AGAIN) R_CheckUserInterrupt();
-  if (st) opening_throw(&c->opening);
-}
-
 static bool any_more(struct convert_call *c) {
   enum status st;
   bool more;
@@ -62,7 +56,6 @@ static void put(struct convert_call *c, const void *p, size_t n) {
 static void copy(struct convert_call *c) {
   struct reader *r = &c->opening.reader;
   while (any_more(c)) {
-    fill(c);
     put(c, r->at, (size_t) (r->end - r->at));
     r->at = r->end;
     R_CheckUserInterrupt();
@@ -72,8 +65,8 @@ static void copy(struct convert_call *c) {
 static SEXP convert_body(void *data) {
   struct convert_call *c = data;
   enum status st;
-  opening_open(&c->opening);
-  fill(c);
+  if (!opening_open(&c->opening)) return NULL;
+  any_more(c);
   open_output(c);
   copy(c);
   opening_finish(&c->opening);
@@ -92,8 +85,18 @@ static void convert_cleanup(void *data) {
   calls_end();
 }
 
+static SEXP convert_packed(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads) {
+  SEXP name = PROTECT(Rf_mkString("riffle"));
+  SEXP ns = PROTECT(R_FindNamespace(name));
+  SEXP call =
+      PROTECT(Rf_lang6(Rf_install("convert_packed"), input, output, format, level, nthreads));
+  SEXP value = Rf_eval(call, ns);
+  UNPROTECT(3);
+  return value;
+}
+
 SEXP ffi_convert(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads) {
-  const char *from = arg_path(input), *to = arg_path(output);
+  const char *from = arg_place(input), *to = arg_path(output);
   SEXP codec = PROTECT(Rf_mkString("zstd")), filter = PROTECT(Rf_ScalarLogical(TRUE));
   struct convert_call c = {
       .opening = {.path = from, .subject = {.doing = "read", .path = from}},
@@ -101,8 +104,9 @@ SEXP ffi_convert(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads
       .opts = arg_save_opts(format, level, filter, nthreads, codec, R_NilValue),
       .subject = {.doing = "save", .path = to}};
   c.opening.n_threads = c.opts.n_threads;
+  PROTECT(opening_connect(&c.opening, from ? R_NilValue : input));
   calls_begin();
   SEXP value = R_ExecWithCleanup(convert_body, &c, convert_cleanup, &c);
-  UNPROTECT(2);
-  return value;
+  UNPROTECT(3);
+  return value ? value : convert_packed(input, output, format, level, nthreads);
 }

@@ -48,12 +48,14 @@ static const char *class_of(enum status code) {
     case ERR_TRUNCATED: return "riffle_error_corrupt";
     case ERR_FORMAT: return "riffle_error_format";
     case ERR_VERSION: return "riffle_error_version";
+    case ERR_LIMIT: return "riffle_error_limit";
     default: return "riffle_error_internal";
   }
 }
 
 void throw_error(const struct error *e, const struct subject *subject) {
   char reason[512];
+  connection_go_on(subject->connection);
   if (e->block != NO_BLOCK)
     snprintf(reason, sizeof(reason), "block %llu %s", (unsigned long long) e->block, e->what);
   else if (e->sys && strcmp(e->what, "opening") == 0)

@@ -5,6 +5,7 @@
 #include <Rinternals.h>
 
 #include "error.h"
+#include "r_connection.h"
 
 #if defined(__GNUC__)
 #define NORETURN __attribute__((noreturn))
@@ -17,8 +18,10 @@ struct subject {
   const char *doing;
   const char *path;
   const char *thing;
+  struct connection *connection;  // or NULL
 };
 
+// Of a connection: lets the jump go on that made the core fail, if there was one.
 NORETURN void throw_error(const struct error *e, const struct subject *subject);
 // The file's first bytes say more than e->what does.
 NORETURN void throw_not_ours(const unsigned char *first, size_t n, const struct subject *subject);

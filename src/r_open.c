@@ -3,16 +3,26 @@
 #include <R.h>
 
 #include "container.h"
+#include "r_args.h"
 
 static const struct container_in *container_of(enum file_format format) {
   switch (format) {
     case FORMAT_QS2: return &qs2_in;
+    case FORMAT_GZIP: return &gunzip_in;
+    case FORMAT_STREAM: return &bare_in;
     default: return &riffle_in;
   }
 }
 
+SEXP opening_connect(struct opening *o, SEXP connection) {
+  return connection == R_NilValue ? R_NilValue
+                                  : connection_open(&o->connection, connection, &o->subject);
+}
+
 static void open_source(struct opening *o) {
-  if (!o->path)
+  if (o->connection.con)
+    connection_source(&o->source, &o->connection);
+  else if (!o->path)
     source_memory(&o->source, RAW_RO(o->input), (size_t) XLENGTH(o->input));
   else if (source_file(&o->source, o->path, &o->err))
     throw_error(&o->err, &o->subject);
@@ -30,6 +40,7 @@ static void find_format(struct opening *o) {
   const unsigned char *p;
   size_t n = peek(o, SNIFF_LEN, &p);
   o->format = sniff_format(p, n);
+  o->ascii = o->format == FORMAT_STREAM && p[0] == 'A';
   if (o->format != FORMAT_OTHER) return;
   n = peek(o, SOURCE_PEEK, &p);
   throw_not_ours(p, n, &o->subject);
@@ -46,6 +57,9 @@ void opening_throw(struct opening *o) {
 
 static void start_reader(struct opening *o) {
   const struct reader_opts opts = {.container = container_of(o->format),
+                                   .max_len = option_max_bytes(),
+                                   .exact = o->format == FORMAT_STREAM && o->connection.con &&
+                                            !o->connection.ours,
                                    .n_threads = o->n_threads,
                                    .verify_all = o->verify_all};
   if (reader_open(&o->reader, &o->source, &opts)) opening_throw(o);
@@ -61,20 +75,26 @@ static void check_content(struct opening *o) {
   struct reader *r = &o->reader;
   bool more;
   enum status st;
-  if (o->format == FORMAT_RIFFLE) return;
-  while ((st = reader_more(r, &more)) == AGAIN || (st == OK && more && (st = reader_fill(r)) == AGAIN))
-    R_CheckUserInterrupt();
+  if (o->format == FORMAT_RIFFLE || o->format == FORMAT_STREAM) return;
+  while ((st = reader_more(r, &more)) == AGAIN) R_CheckUserInterrupt();
   if (st) opening_throw(o);
   const size_t n = (size_t) (r->end - r->at);
   if (sniff_format(r->at, n < SNIFF_LEN ? n : SNIFF_LEN) != FORMAT_STREAM)
     throw_not_ours(r->at, n, &o->subject);
+  o->ascii = r->at[0] == 'A';
 }
 
-void opening_open(struct opening *o) {
+bool opening_open(struct opening *o) {
   open_source(o);
   find_format(o);
+  if (o->format == FORMAT_PACKED && !o->connection.con) return false;
+  if (o->format == FORMAT_PACKED)
+    throw_reason("riffle_error_format",
+                 "it is compressed by bzip2, xz or zstd, which a connection made by gzfile() may read",
+                 &o->subject);
   start_reader(o);
   check_content(o);
+  return true;
 }
 
 void opening_rewind(struct opening *o) {
@@ -93,9 +113,20 @@ bool opening_is_plain(const struct opening *o) {
   return o->format == FORMAT_RIFFLE && h->plain && h->big_endian == host_is_big_endian();
 }
 
+// R writes a newline after each item of the ASCII format, and reads none after the last.
+static void skip_newline(struct opening *o) {
+  struct reader *r = &o->reader;
+  enum status st;
+  bool more;
+  while ((st = reader_more(r, &more)) == AGAIN) R_CheckUserInterrupt();
+  if (st) opening_throw(o);
+  if (more && *r->at == '\n') r->at++;
+}
+
 void opening_finish(struct opening *o) {
   struct reader *r = &o->reader;
   enum status st;
+  if (o->ascii) skip_newline(o);
   while ((st = reader_finish(r)) == AGAIN) R_CheckUserInterrupt();
   if (st) opening_throw(o);
   if (r->unverified) warn_reason("it has no hash: damage would not be found", &o->subject);

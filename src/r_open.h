@@ -8,23 +8,30 @@
 #include <Rinternals.h>
 #include <stdbool.h>
 
+#include "r_connection.h"
 #include "r_error.h"
 #include "reader.h"
 #include "sniff.h"
 
 struct opening {
-  const char *path;   // NULL: the raw vector `input`
+  const char *path;   // NULL: the connection, or the raw vector `input`
   SEXP input;
+  struct connection connection;
   unsigned n_threads;
   bool verify_all;
   struct subject subject;
   enum file_format format;  // after opening_open()
+  bool ascii;               // R's stream is in the ASCII format
   struct source source;
   struct reader reader;
   struct error err;         // the source's
 };
 
-void opening_open(struct opening *o);
+// `connection` is R_NilValue, or what is read instead of path and input. What is returned must be
+// protected until the call ends. `o` stays where it is.
+SEXP opening_connect(struct opening *o, SEXP connection);
+// False: what it is compressed by is known to R's gzfile() alone.
+bool opening_open(struct opening *o);
 // Begins anew; the source can seek.
 void opening_rewind(struct opening *o);
 NORETURN void opening_throw(struct opening *o);

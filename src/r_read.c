@@ -38,7 +38,7 @@ static SEXP consume(struct read_call *c) {
 
 static SEXP read_body(void *data) {
   struct read_call *c = data;
-  opening_open(&c->opening);
+  if (!opening_open(&c->opening)) return NULL;
   SEXP value = PROTECT(consume(c));
   opening_finish(&c->opening);
   UNPROTECT(1);
@@ -51,25 +51,44 @@ static void read_cleanup(void *data) {
   calls_end();
 }
 
-static SEXP run_read(struct opening opening, const struct read_opts *opts) {
+static SEXP run_read(struct opening opening, SEXP connection, const struct read_opts *opts) {
   struct read_call c = {.opening = opening, .refhook = opts->refhook, .data_only = opts->data_only};
   c.opening.n_threads = opts->n_threads;
   c.opening.verify_all = opts->verify_all;
+  PROTECT(opening_connect(&c.opening, connection));
   calls_begin();
-  return R_ExecWithCleanup(read_body, &c, read_cleanup, &c);
+  SEXP value = R_ExecWithCleanup(read_body, &c, read_cleanup, &c);
+  UNPROTECT(1);
+  return value;
+}
+
+// In R's own hands, as far as what they are compressed by goes.
+static SEXP read_packed(const char *function, SEXP input, SEXP validate, SEXP nthreads, SEXP refhook,
+                        SEXP data_only) {
+  SEXP name = PROTECT(Rf_mkString("riffle"));
+  SEXP ns = PROTECT(R_FindNamespace(name));
+  SEXP call = PROTECT(Rf_lang6(Rf_install(function), input, validate, nthreads, refhook, data_only));
+  SEXP value = Rf_eval(call, ns);
+  UNPROTECT(3);
+  return value;
 }
 
 SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only) {
-  const char *path = arg_path(file);
+  const char *path = arg_place(file);
   const struct read_opts opts = arg_read_opts(validate, nthreads, refhook, data_only);
-  return run_read((struct opening){.path = path, .subject = {.doing = "read", .path = path}}, &opts);
+  const struct opening opening = {.path = path, .subject = {.doing = "read", .path = path}};
+  SEXP value = run_read(opening, path ? R_NilValue : file, &opts);
+  if (value) return value;
+  return read_packed("read_packed", file, validate, nthreads, refhook, data_only);
 }
 
 SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only) {
   arg_raw(input, "input");
   const struct read_opts opts = arg_read_opts(validate, nthreads, refhook, data_only);
   const struct subject subject = {.doing = "read", .thing = "the raw vector"};
-  return run_read((struct opening){.input = input, .subject = subject}, &opts);
+  SEXP value = run_read((struct opening){.input = input, .subject = subject}, R_NilValue, &opts);
+  if (value) return value;
+  return read_packed("deserialize_packed", input, validate, nthreads, refhook, data_only);
 }
 
 SEXP ffi_unmarshall(SEXP input, SEXP data_only) {

@@ -2,6 +2,7 @@
 
 #include "r_args.h"
 #include "r_calls.h"
+#include "r_connection.h"
 #include "r_ffi.h"
 #include "r_stream.h"
 #include "r_walk.h"
@@ -11,7 +12,8 @@
 
 struct save_call {
   SEXP object;
-  const char *path;  // NULL: into a raw vector
+  const char *path;  // NULL: to the connection, or into a raw vector
+  struct connection connection;
   struct save_opts opts;
   struct subject subject;
   struct sink sink;
@@ -21,7 +23,9 @@ struct save_call {
 
 static void open_sink(struct save_call *c) {
   enum status st = OK;
-  if (!c->path)
+  if (c->connection.con)
+    connection_sink(&c->sink, &c->connection);
+  else if (!c->path)
     sink_memory(&c->sink);
   else
     while ((st = sink_file(&c->sink, c->path, &c->err)) == AGAIN) R_CheckUserInterrupt();
@@ -76,7 +80,7 @@ static SEXP save_body(void *data) {
   write_object(c);
   writer_close(&c->writer);
   if (c->sink.commit(&c->sink, &c->err)) throw_error(&c->err, &c->subject);
-  if (c->path) return R_NilValue;
+  if (c->path || c->connection.con) return R_NilValue;
   SEXP out = Rf_allocVector(RAWSXP, (R_xlen_t) c->sink.memory.len);
   sink_move(&c->sink, RAW(out));
   return out;
@@ -96,12 +100,15 @@ static SEXP run_save(struct save_call *c) {
 
 SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
               SEXP refhook, SEXP format) {
-  const char *path = arg_path(file);
+  const char *path = arg_place(file);
   struct save_call c = {.object = object,
                         .path = path,
                         .opts = arg_save_opts(format, level, shuffle, nthreads, codec, refhook),
-                        .subject = {.doing = "save", .path = path}};
-  return run_save(&c);
+                        .subject = {.doing = path ? "save" : "save to", .path = path}};
+  PROTECT(path ? R_NilValue : connection_open(&c.connection, file, &c.subject));
+  SEXP value = run_save(&c);
+  UNPROTECT(1);
+  return value;
 }
 
 SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook,

@@ -154,6 +154,8 @@ enum status ring_claim(struct ring *r, struct slot **out) {
   if (!r->lock_ready) return r->err.code;
   struct slot *s = slot_at(r, r->head);
   pthread_mutex_lock(&r->lock);
+  // before the ring is full, as the workers would wait then
+  if (r->ops.drain_on_producer) drain_due(r, true);
   const enum status st = advance(r, s, FREE);
   if (st == OK) {
     s->state = SLOT_HELD;

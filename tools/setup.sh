@@ -13,11 +13,11 @@ debs=
 wanted=
 want_tool() { command -v "$1" >/dev/null || debs="$debs $2"; }
 can_compile() {  # can_compile COMPILER FLAGS: tools/probe.c, with the libraries
-  "$@" -DPROBE_ALL tools/probe.c -o "$scratch/probe" -lzstd -llz4 -lxxhash -pthread >/dev/null 2>&1
+  "$@" -DPROBE_ALL tools/probe.c -o "$scratch/probe" -lzstd -llz4 -lxxhash -lz -pthread >/dev/null 2>&1
 }
 want_libs() {
   can_compile $(R CMD config CC) ${INCLUDE_DIR:+"-I$INCLUDE_DIR"} ${LIB_DIR:+"-L$LIB_DIR"} \
-    $(pkg-config --cflags --libs-only-L libzstd liblz4 libxxhash 2>/dev/null || :) ||
+    $(pkg-config --cflags --libs-only-L libzstd liblz4 libxxhash zlib 2>/dev/null || :) ||
     debs="$debs gcc libc6-dev pkg-config libzstd-dev liblz4-dev libxxhash-dev zlib1g-dev"
 }
 want_fuzzer() {

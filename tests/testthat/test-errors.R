@@ -33,7 +33,7 @@ expect_refused <- function(values, name, takes, fun) {
 test_that("a bad path is refused and no file is made", {
   folder <- withr::local_tempdir()
   withr::local_dir(folder)
-  takes <- "the path of one file, as a string"
+  takes <- "a path or a connection"
   expect_refused(bad_paths(), "file", takes, function(x) qs_save(1, x))
   expect_refused(bad_paths(), "file", takes, function(x) qs_read(x))
   expect_identical(files_in(folder), character())

@@ -236,11 +236,11 @@ test_that("an RDS file that claims far more than it holds is refused", {
     con <- gzfile(path, "wb")
     writeBin(c(head, as.raw(c(0, 0, 0, 14)), writeBin(n, raw(), endian = "big"), raw(80)), con)
     close(con)
-    path
+    read_bytes(path)
   }
   before <- gc(reset = TRUE)
-  expect_riffle_error(qs_read(claim(2^30)), "corrupt")
-  expect_riffle_error(qs_read(claim(2147483647L)), "corrupt")
+  expect_riffle_error(qs_deserialize(claim(2^30)), "corrupt")
+  expect_riffle_error(qs_deserialize(claim(2147483647L)), "corrupt")
   expect_lt(gc()[2, 6] - before[2, 6], 500)
 })
 
