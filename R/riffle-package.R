@@ -6,6 +6,7 @@
 #'
 #' * Files: [qs_save()], [qs_read()].
 #' * Many objects: [qs_savem()], [qs_readm()]; results: [qs_cache()].
+#' * What is in a file: [qs_info()].
 #' * Raw vectors in the same format: [qs_serialize()], [qs_deserialize()].
 #' * The bare stream of R's serializer: [marshall()], [unmarshall()], and its length: [calc_size()].
 #' * What makes an object large: [qs_sizes()].

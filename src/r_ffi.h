@@ -14,6 +14,7 @@ SEXP ffi_marshall(SEXP object, SEXP version);
 SEXP ffi_unmarshall(SEXP input, SEXP data_only);
 SEXP ffi_calc_size(SEXP object, SEXP version);
 SEXP ffi_is_plain(SEXP object);
+SEXP ffi_info(SEXP file, SEXP validate, SEXP head);
 SEXP ffi_sizes(SEXP bytes, SEXP header_len, SEXP depth);
 SEXP ffi_option(SEXP parameter);
 SEXP ffi_threads_set(SEXP nthreads);

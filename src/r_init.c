@@ -29,6 +29,7 @@ static const R_CallMethodDef entries[] = {
     ENTRY(ffi_live_calls, 0),
     ENTRY(ffi_check_option, 2),
     ENTRY(ffi_convert, 5),
+    ENTRY(ffi_info, 3),
     ENTRY(ffi_is_plain, 1),
     ENTRY(ffi_sizes, 3),
     ENTRY(ffi_hash, 3),
