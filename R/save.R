@@ -33,6 +33,10 @@
 #'   reference, and returns a character vector that stands for it, or `NULL` to save it as usual. See
 #'   [saveRDS()].
 #'
+#' @param progress `TRUE` to show a progress bar, with throughput and time left, once saving has taken
+#'   2 seconds; it needs the cli package, without which there is none. The default is the option
+#'   `riffle.progress` or, if that is not set, `TRUE` in an interactive session.
+#'
 #' @return `NULL`, invisibly. Errors are of class `riffle_error`, see [riffle-package].
 #'
 #' @references
@@ -52,14 +56,16 @@
 #' unlink(file)
 qs_save <- function(object, file, compress_level = qopt("compress_level"),
                     shuffle = qopt("shuffle"), nthreads = qopt("nthreads"),
-                    codec = c("zstd", "lz4", "none"), refhook = NULL) {
-  invisible(.Call(ffi_save, object, file, compress_level, shuffle, nthreads, codec, refhook))
+                    codec = c("zstd", "lz4", "none"), refhook = NULL,
+                    progress = getOption("riffle.progress", interactive())) {
+  invisible(.Call(ffi_save, object, file, compress_level, shuffle, nthreads, codec, refhook, progress))
 }
 
 #' Save an object to a raw vector
 #'
 #' [qs_serialize()] makes a raw vector with the bytes that [qs_save()] would write to a file;
-#' [qs_deserialize()] restores the object from it. Both work over 2^31 bytes.
+#' [qs_deserialize()] restores the object from it. Both work over 2^31 bytes, and show progress as
+#' [qs_save()] does by default.
 #'
 #' @inheritParams qs_save
 #' @param input A raw vector made by [qs_serialize()], or the content of a file made by [qs_save()].

@@ -47,6 +47,11 @@ bool arg_flag(SEXP x, const char *name) {
   return LOGICAL_ELT(x, 0);
 }
 
+enum progress_mode arg_progress(SEXP progress) {
+  if (progress == R_NilValue) return PROGRESS_DEFAULT;
+  return arg_flag(progress, "progress") ? PROGRESS_ON : PROGRESS_OFF;
+}
+
 // R's default for the argument is the vector of all choices: then the first.
 static enum codec arg_codec(SEXP codec) {
   static const struct {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "codec.h"
+#include "r_progress.h"
 
 // Options that saving takes.
 struct save_opts {
@@ -14,6 +15,7 @@ struct save_opts {
   bool filter;
   unsigned n_threads;
   SEXP refhook;  // R_NilValue or a function
+  enum progress_mode progress;
 };
 
 struct read_opts {
@@ -21,6 +23,7 @@ struct read_opts {
   unsigned n_threads;
   SEXP refhook;
   bool data_only;
+  enum progress_mode progress;
 };
 
 // The path in the native encoding (UTF-8 on Windows), `~` expanded; R_alloc'ed.
@@ -29,6 +32,8 @@ struct save_opts arg_save_opts(SEXP level, SEXP shuffle, SEXP nthreads, SEXP cod
 struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only);
 int arg_level(SEXP level, enum codec codec);
 unsigned arg_threads(SEXP nthreads);
+// TRUE or FALSE, or NULL: as the option says.
+enum progress_mode arg_progress(SEXP progress);
 bool arg_flag(SEXP x, const char *name);
 int arg_stream_version(SEXP version);
 void arg_raw(SEXP input, const char *name);

@@ -16,10 +16,11 @@ SEXP ffi_live_calls(void) { return Rf_ScalarInteger(live_calls); }
 #define ENTRY(name, n) {#name, (DL_FUNC) &name, n}
 
 static const R_CallMethodDef entries[] = {
-    ENTRY(ffi_save, 7),        ENTRY(ffi_serialize, 6),   ENTRY(ffi_read, 5),
+    ENTRY(ffi_save, 8),        ENTRY(ffi_serialize, 6),   ENTRY(ffi_read, 6),
     ENTRY(ffi_deserialize, 5), ENTRY(ffi_marshall, 2),    ENTRY(ffi_unmarshall, 2),
     ENTRY(ffi_calc_size, 2),   ENTRY(ffi_option, 1), ENTRY(ffi_threads_set, 1),
     ENTRY(ffi_live_calls, 0),  ENTRY(ffi_check_option, 2),
+    ENTRY(ffi_progress_pace, 1),
     ENTRY(ffi_is_plain, 1),    {NULL, NULL, 0}};
 
 void attribute_visible R_init_riffle(DllInfo *dll) {

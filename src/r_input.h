@@ -18,6 +18,7 @@ struct input {
   const unsigned char *at, *end;
   struct reader *reader;  // where more comes from; NULL: nowhere
   const struct subject *subject;
+  uint64_t looked;        // reader->taken at the last look for an interrupt
 };
 
 struct input input_memory(const unsigned char *p, size_t n, const struct subject *subject);

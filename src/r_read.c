@@ -5,6 +5,7 @@
 #include "r_build.h"
 #include "r_calls.h"
 #include "r_ffi.h"
+#include "r_progress.h"
 #include "r_stream.h"
 #include "reader.h"
 
@@ -16,6 +17,7 @@ struct read_call {
   struct source source;
   struct reader reader;
   struct error err;  // the source's
+  struct progress progress;
 };
 
 static void throw_reader(struct read_call *c) {
@@ -44,7 +46,7 @@ static void open_reader(struct read_call *c) {
                                    .verify_all = c->opts.verify_all};
   if (reader_open(&c->reader, &c->source, &opts)) throw_reader(c);
   enum status st;
-  while ((st = reader_start(&c->reader)) == AGAIN) R_CheckUserInterrupt();
+  while ((st = reader_start(&c->reader)) == AGAIN) progress_look();
   if (st) throw_reader(c);
   c->reader.opts.build = c->opts.data_only || (c->reader.header.plain && is_native(c));
 }
@@ -54,14 +56,24 @@ static SEXP consume(struct read_call *c) {
   return stream_read(c->opts.refhook, &c->reader, &c->subject);
 }
 
+// What validate_checksum = TRUE reads first is a pass of its own.
+static void measure(void *data, struct progress_amount *a) {
+  const struct reader *r = &((struct read_call *) data)->reader;
+  if (!r->verified) a->doing = "check";
+  a->done = (double) (r->verified ? r->taken : r->stream_len);
+  if (r->stream_total != UINT64_MAX) a->total = (double) r->stream_total;
+}
+
 static SEXP read_body(void *data) {
   struct read_call *c = data;
   open_source(c);
   open_reader(c);
   SEXP value = PROTECT(consume(c));
   enum status st;
-  while ((st = reader_finish(&c->reader)) == AGAIN) R_CheckUserInterrupt();
+  while ((st = reader_finish(&c->reader)) == AGAIN) progress_look();
   if (st) throw_reader(c);
+  progress_look();
+  progress_end(&c->progress);
   UNPROTECT(1);
   return value;
 }
@@ -71,18 +83,22 @@ static void read_cleanup(void *data) {
   reader_close(&c->reader);
   source_close(&c->source);
   calls_end();
+  progress_end(&c->progress);
 }
 
 static SEXP run_read(struct read_call *c) {
   calls_begin();
+  progress_begin(&c->progress, c->opts.progress, &c->subject, measure, c);
   return R_ExecWithCleanup(read_body, c, read_cleanup, c);
 }
 
-SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only) {
+SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only,
+              SEXP progress) {
   const char *path = arg_path(file);
   struct read_call c = {.path = path,
                         .opts = arg_read_opts(validate, nthreads, refhook, data_only),
                         .subject = {.doing = "read", .path = path}};
+  c.opts.progress = arg_progress(progress);
   return run_read(&c);
 }
 
@@ -92,6 +108,7 @@ SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook,
   struct read_call c = {.input = input,
                         .opts = arg_read_opts(validate, nthreads, refhook, data_only),
                         .subject = {.doing = "read", .thing = "the raw vector"}};
+  c.opts.progress = PROGRESS_DEFAULT;
   return run_read(&c);
 }
 
