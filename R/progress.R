@@ -7,7 +7,8 @@ bar <- new.env(parent = emptyenv())   # `id` is that of cli's bar, while there i
 # For tests: all times of the progress are multiplied by this. Returns the old factor.
 progress_pace <- function(factor) .Call(ffi_progress_pace, factor)
 
-# Whether a function without an argument `progress` shows any.
+# Whether a call that was not told shows progress. Asked when it has taken 2 seconds, so that asking
+# costs short calls nothing.
 progress_wanted <- function() isTRUE(getOption("riffle.progress", interactive()))
 
 # `words`: what is done, to what. `numbers`: bytes done, bytes in total or NA, and the seconds it took.

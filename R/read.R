@@ -24,8 +24,8 @@
 #'   [qs_save()] returned, and restores what it stands for.
 #' @param data_only `TRUE` to accept plain data only: for files that cannot be trusted.
 #' @param progress `TRUE` to show a progress bar, with throughput and time left, once reading has taken
-#'   2 seconds; it needs the cli package, without which there is none. The default is the option
-#'   `riffle.progress` or, if that is not set, `TRUE` in an interactive session.
+#'   2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
+#'   `riffle.progress` says or, if that is not set, only in an interactive session.
 #'
 #' @return The object. Errors are of class `riffle_error`, see [riffle-package].
 #' @seealso [qs_save()]
@@ -41,8 +41,7 @@
 #' tryCatch(qs_read(file), riffle_error = conditionMessage)
 #' unlink(file)
 qs_read <- function(file, validate_checksum = qopt("validate_checksum"),
-                    nthreads = qopt("nthreads"), refhook = NULL, data_only = FALSE,
-                    progress = getOption("riffle.progress", interactive())) {
+                    nthreads = qopt("nthreads"), refhook = NULL, data_only = FALSE, progress = NULL) {
   .Call(ffi_read, file, validate_checksum, nthreads, refhook, data_only, progress)
 }
 

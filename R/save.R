@@ -34,8 +34,8 @@
 #'   [saveRDS()].
 #'
 #' @param progress `TRUE` to show a progress bar, with throughput and time left, once saving has taken
-#'   2 seconds; it needs the cli package, without which there is none. The default is the option
-#'   `riffle.progress` or, if that is not set, `TRUE` in an interactive session.
+#'   2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
+#'   `riffle.progress` says or, if that is not set, only in an interactive session.
 #'
 #' @return `NULL`, invisibly. Errors are of class `riffle_error`, see [riffle-package].
 #'
@@ -56,8 +56,7 @@
 #' unlink(file)
 qs_save <- function(object, file, compress_level = qopt("compress_level"),
                     shuffle = qopt("shuffle"), nthreads = qopt("nthreads"),
-                    codec = c("zstd", "lz4", "none"), refhook = NULL,
-                    progress = getOption("riffle.progress", interactive())) {
+                    codec = c("zstd", "lz4", "none"), refhook = NULL, progress = NULL) {
   invisible(.Call(ffi_save, object, file, compress_level, shuffle, nthreads, codec, refhook, progress))
 }
 

@@ -41,15 +41,17 @@ unsigned arg_threads(SEXP nthreads) {
                                  MAX_THREADS);
 }
 
-bool arg_flag(SEXP x, const char *name) {
+static bool one_flag(SEXP x, const char *name, const char *takes) {
   if (TYPEOF(x) != LGLSXP || XLENGTH(x) != 1 || LOGICAL_ELT(x, 0) == NA_LOGICAL)
-    throw_argument(name, "TRUE or FALSE", x);
+    throw_argument(name, takes, x);
   return LOGICAL_ELT(x, 0);
 }
 
+bool arg_flag(SEXP x, const char *name) { return one_flag(x, name, "TRUE or FALSE"); }
+
 enum progress_mode arg_progress(SEXP progress) {
   if (progress == R_NilValue) return PROGRESS_DEFAULT;
-  return arg_flag(progress, "progress") ? PROGRESS_ON : PROGRESS_OFF;
+  return one_flag(progress, "progress", "TRUE, FALSE or NULL") ? PROGRESS_ON : PROGRESS_OFF;
 }
 
 // R's default for the argument is the vector of all choices: then the first.

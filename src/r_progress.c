@@ -102,6 +102,11 @@ void progress_end(struct progress *p) {
   running = p->outer;
 }
 
+void progress_finish(struct progress *p) {
+  if (p->on) progress_look();
+  progress_end(p);
+}
+
 // For tests: 0 makes every look an update. Returns what it was.
 SEXP ffi_progress_pace(SEXP value) {
   SEXP old = Rf_ScalarReal(pace);

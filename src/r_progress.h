@@ -36,11 +36,13 @@ struct progress {
   struct progress *outer;         // the call inside which this one runs
 };
 
-// Neither raises a condition. progress_end() may run R code, and does nothing the second time:
-// a call that has a value to protect ends its progress before its cleanup does.
+// Neither raises a condition. progress_end() may run R code, and does nothing the second time.
 void progress_begin(struct progress *p, enum progress_mode mode, const struct subject *subject,
                     void (*measure)(void *call, struct progress_amount *), void *call);
 void progress_end(struct progress *p);
+
+// At the end of the work, while the call's value is protected: a last look, and the end.
+void progress_finish(struct progress *p);
 
 // Raises an interrupt, and may run R code: what the caller has made must be protected. R's reader
 // and writer have a static buffer for each direction, which must hold nothing that is still wanted.

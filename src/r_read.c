@@ -72,8 +72,7 @@ static SEXP read_body(void *data) {
   enum status st;
   while ((st = reader_finish(&c->reader)) == AGAIN) progress_look();
   if (st) throw_reader(c);
-  progress_look();
-  progress_end(&c->progress);
+  progress_finish(&c->progress);
   UNPROTECT(1);
   return value;
 }

@@ -44,8 +44,7 @@ static void finish_writer(struct save_call *c) {
   enum status st;
   while ((st = writer_finish(&c->writer)) == AGAIN) progress_look();
   if (st) throw_error(&c->writer.err, &c->subject);
-  progress_look();
-  progress_end(&c->progress);
+  progress_finish(&c->progress);
 }
 
 static bool walk_object(struct save_call *c, bool pointers) {
