@@ -39,6 +39,9 @@
 #' @param refhook A function that is called with each character vector that the `refhook` of
 #'   [qs_save()] returned, and restores what it stands for.
 #' @param data_only `TRUE` to accept plain data only: for files that cannot be trusted.
+#' @param progress `TRUE` to show a progress bar, with throughput and time left, once reading has taken
+#'   2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
+#'   `riffle.progress` says or, if that is not set, only in an interactive session.
 #'
 #' @return The object. Errors are of class `riffle_error`, see [riffle-package].
 #' @seealso [qs_save()]
@@ -59,10 +62,10 @@
 #' qs_read(con)
 #' close(con)
 qs_read <- function(file, validate_checksum = qopt("validate_checksum"),
-                    nthreads = qopt("nthreads"), refhook = NULL, data_only = FALSE) {
+                    nthreads = qopt("nthreads"), refhook = NULL, data_only = FALSE, progress = NULL) {
   from <- if (inherits(file, "connection")) source_of(file) else list(file = file)
   if (!is.null(from$close)) on.exit(from$close())
-  .Call(ffi_read, from$file, validate_checksum, nthreads, refhook, data_only)
+  .Call(ffi_read, from$file, validate_checksum, nthreads, refhook, data_only, progress)
 }
 
 #' @rdname qs_serialize

@@ -50,6 +50,9 @@
 #'   `.rds`, or any other for riffle's own. For the last two `codec` is as their format has it,
 #'   `compress_level` is 3 by default for qs2 (levels of zstd) and 6 for RDS (0 to 9, of gzip), and
 #'   `shuffle` is of no account for RDS.
+#' @param progress `TRUE` to show a progress bar, with throughput and time left, once saving has taken
+#'   2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
+#'   `riffle.progress` says or, if that is not set, only in an interactive session.
 #'
 #' @return `NULL`, invisibly. Errors are of class `riffle_error`, see [riffle-package].
 #'
@@ -80,12 +83,12 @@
 qs_save <- function(object, file, compress_level = qopt("compress_level"),
                     shuffle = qopt("shuffle"), nthreads = qopt("nthreads"),
                     codec = c("zstd", "lz4", "none"), refhook = NULL,
-                    format = c("auto", "riffle", "qs2", "rds")) {
+                    format = c("auto", "riffle", "qs2", "rds"), progress = NULL) {
   to <- if (inherits(file, "connection")) sink_of(file) else list(file = file)
   if (!is.null(to$close)) on.exit(to$close())
   format <- file_format(format, to$file)
   if (missing(compress_level) && is_foreign(format)) compress_level <- foreign_level[[format]]
-  .Call(ffi_save, object, to$file, compress_level, shuffle, nthreads, codec, refhook, format)
+  .Call(ffi_save, object, to$file, compress_level, shuffle, nthreads, codec, refhook, format, progress)
   if (!is.null(to$finish)) to$finish()
   invisible(NULL)
 }
@@ -105,7 +108,8 @@ file_format <- function(format, file) {
 #' Save an object to a raw vector
 #'
 #' [qs_serialize()] makes a raw vector with the bytes that [qs_save()] would write to a file;
-#' [qs_deserialize()] restores the object from it. Both work over 2^31 bytes.
+#' [qs_deserialize()] restores the object from it. Both work over 2^31 bytes, and show progress as
+#' [qs_save()] does by default.
 #'
 #' @inheritParams qs_save
 #' @param input A raw vector made by [qs_serialize()], or the content of a file made by [qs_save()].

@@ -61,7 +61,7 @@ enum status reader_slurp(struct reader *r, size_t at);
 // Begins anew with the blocks from byte `at` on. Needs a source that can seek.
 void reader_rewind(struct reader *r, size_t at);
 
-enum { READER_BLOCKS_PER_LOOK = 1 << 6 };  // for an interrupt
+enum { READER_BLOCKS_PER_LOOK = 1 << 4 };  // for an interrupt
 
 extern const struct container_in riffle_in;
 extern const struct container_in qs2_in;

@@ -56,10 +56,17 @@ bool arg_is_128(SEXP bits) {
   return n == 128;
 }
 
-bool arg_flag(SEXP x, const char *name) {
+static bool one_flag(SEXP x, const char *name, const char *takes) {
   if (TYPEOF(x) != LGLSXP || XLENGTH(x) != 1 || LOGICAL_ELT(x, 0) == NA_LOGICAL)
-    throw_argument(name, "TRUE or FALSE", x);
+    throw_argument(name, takes, x);
   return LOGICAL_ELT(x, 0);
+}
+
+bool arg_flag(SEXP x, const char *name) { return one_flag(x, name, "TRUE or FALSE"); }
+
+enum progress_mode arg_progress(SEXP progress) {
+  if (progress == R_NilValue) return PROGRESS_DEFAULT;
+  return one_flag(progress, "progress", "TRUE, FALSE or NULL") ? PROGRESS_ON : PROGRESS_OFF;
 }
 
 // R's default for the argument is the vector of all choices: then the first.

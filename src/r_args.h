@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "codec.h"
+#include "r_progress.h"
 
 enum save_format { SAVE_RIFFLE, SAVE_QS2, SAVE_RDS };
 struct container_out;
@@ -20,6 +21,7 @@ struct save_opts {
   bool filter;
   unsigned n_threads;
   SEXP refhook;  // R_NilValue or a function
+  enum progress_mode progress;
 };
 
 struct read_opts {
@@ -27,6 +29,7 @@ struct read_opts {
   unsigned n_threads;
   SEXP refhook;
   bool data_only;
+  enum progress_mode progress;
 };
 
 // The path in the native encoding (UTF-8 on Windows), `~` expanded; R_alloc'ed.
@@ -41,6 +44,8 @@ int arg_level(SEXP level, enum codec codec);
 enum codec arg_codec(SEXP codec, bool may_store);
 bool arg_is_128(SEXP bits);
 unsigned arg_threads(SEXP nthreads);
+// TRUE or FALSE, or NULL: as the option says.
+enum progress_mode arg_progress(SEXP progress);
 bool arg_flag(SEXP x, const char *name);
 int arg_stream_version(SEXP version);
 // options(riffle.max_bytes): the most bytes of stream that are read; 0: any number.

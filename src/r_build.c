@@ -8,6 +8,7 @@
 #include "r_intern.h"
 #include "r_input.h"
 #include "r_item.h"
+#include "r_progress.h"
 
 enum {
   FIRST_FRAMES = 16,
@@ -473,7 +474,7 @@ static SEXP take(struct build *b, SEXP value) {
 
 static SEXP build_object(struct build *b) {
   for (;;) {
-    if (++b->n_items % INTERRUPT_STRIDE == 0) R_CheckUserInterrupt();
+    if (++b->n_items % INTERRUPT_STRIDE == 0) progress_look();
     SEXP value = begin_item(b, input_word(&b->in));
     while (value && !b->stopped) {
       if (b->n_frames == 0) return value;

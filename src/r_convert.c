@@ -4,6 +4,7 @@
 #include "r_calls.h"
 #include "r_ffi.h"
 #include "r_open.h"
+#include "r_progress.h"
 #include "writer.h"
 
 // The stream goes from one file to the other as it is: no object is made, and memory holds no more
@@ -16,7 +17,14 @@ struct convert_call {
   struct sink sink;
   struct writer writer;
   struct error err;
+  struct progress progress;
 };
+
+static void measure(void *data, struct progress_amount *a) {
+  const struct opening *o = &((struct convert_call *) data)->opening;
+  a->done = (double) o->reader.taken;
+  a->total = opening_total(o);
+}
 
 // R's serialization format, from the header of the stream: 3, unless it says 2.
 static uint8_t stream_version(const struct reader *r) {
@@ -28,7 +36,7 @@ static uint8_t stream_version(const struct reader *r) {
 static bool any_more(struct convert_call *c) {
   enum status st;
   bool more;
-  while ((st = reader_more(&c->opening.reader, &more)) == AGAIN) R_CheckUserInterrupt();
+  while ((st = reader_more(&c->opening.reader, &more)) == AGAIN) progress_look();
   if (st) opening_throw(&c->opening);
   return more;
 }
@@ -42,14 +50,14 @@ static void open_output(struct convert_call *c) {
       .stream_version = stream_version(&c->opening.reader),
       .plain = opening_is_plain(&c->opening),
       .unseen = opening_is_unseen(&c->opening)};
-  while ((st = sink_file(&c->sink, c->path, &c->err)) == AGAIN) R_CheckUserInterrupt();
+  while ((st = sink_file(&c->sink, c->path, &c->err)) == AGAIN) progress_look();
   if (st) throw_error(&c->err, &c->subject);
   if (writer_open(&c->writer, &c->sink, &opts)) throw_error(&c->writer.err, &c->subject);
 }
 
 static void put(struct convert_call *c, const void *p, size_t n) {
   enum status st;
-  while ((st = writer_put(&c->writer, &p, &n)) == AGAIN) R_CheckUserInterrupt();
+  while ((st = writer_put(&c->writer, &p, &n)) == AGAIN) progress_look();
   if (st) throw_error(&c->writer.err, &c->subject);
 }
 
@@ -58,7 +66,7 @@ static void copy(struct convert_call *c) {
   while (any_more(c)) {
     put(c, r->at, (size_t) (r->end - r->at));
     r->at = r->end;
-    R_CheckUserInterrupt();
+    progress_look();
   }
 }
 
@@ -70,9 +78,10 @@ static SEXP convert_body(void *data) {
   open_output(c);
   copy(c);
   opening_finish(&c->opening);
-  while ((st = writer_finish(&c->writer)) == AGAIN) R_CheckUserInterrupt();
+  while ((st = writer_finish(&c->writer)) == AGAIN) progress_look();
   if (st) throw_error(&c->writer.err, &c->subject);
   writer_close(&c->writer);
+  progress_finish(&c->progress);
   if (c->sink.commit(&c->sink, &c->err)) throw_error(&c->err, &c->subject);
   return R_NilValue;
 }
@@ -83,6 +92,7 @@ static void convert_cleanup(void *data) {
   sink_close(&c->sink);
   opening_close(&c->opening);
   calls_end();
+  progress_end(&c->progress);
 }
 
 static SEXP convert_packed(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads) {
@@ -106,6 +116,7 @@ SEXP ffi_convert(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads
   c.opening.n_threads = c.opts.n_threads;
   PROTECT(opening_connect(&c.opening, from ? R_NilValue : input));
   calls_begin();
+  progress_begin(&c.progress, PROGRESS_DEFAULT, &c.opening.subject, measure, &c);
   SEXP value = R_ExecWithCleanup(convert_body, &c, convert_cleanup, &c);
   UNPROTECT(3);
   return value ? value : convert_packed(input, output, format, level, nthreads);

@@ -17,9 +17,9 @@ SEXP ffi_live_calls(void) { return Rf_ScalarInteger(live_calls); }
 #define ENTRY(name, n) {#name, (DL_FUNC) &name, n}
 
 static const R_CallMethodDef entries[] = {
-    ENTRY(ffi_save, 8),
+    ENTRY(ffi_save, 9),
     ENTRY(ffi_serialize, 6),
-    ENTRY(ffi_read, 5),
+    ENTRY(ffi_read, 6),
     ENTRY(ffi_deserialize, 5),
     ENTRY(ffi_marshall, 2),
     ENTRY(ffi_unmarshall, 2),
@@ -30,6 +30,7 @@ static const R_CallMethodDef entries[] = {
     ENTRY(ffi_check_option, 2),
     ENTRY(ffi_convert, 5),
     ENTRY(ffi_info, 3),
+    ENTRY(ffi_progress_pace, 1),
     ENTRY(ffi_is_plain, 1),
     ENTRY(ffi_sizes, 3),
     ENTRY(ffi_hash, 3),

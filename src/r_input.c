@@ -2,7 +2,10 @@
 
 #include <R.h>
 
+#include "r_progress.h"
 #include "writer.h"
+
+enum { LOOK_STRIDE = 1 << 22 };  // bytes of stream between two looks for an interrupt
 
 struct input input_memory(const unsigned char *p, size_t n, const struct subject *subject) {
   return (struct input){.at = p, .end = p + n, .subject = subject};
@@ -20,7 +23,7 @@ void input_corrupt(const struct input *in, const char *reason) {
 static bool again(const struct input *in, enum status st) {
   if (st == OK) return false;
   if (st != AGAIN) throw_error(&in->reader->err, in->subject);
-  R_CheckUserInterrupt();
+  progress_look();
   return true;
 }
 
@@ -31,9 +34,13 @@ static struct reader *give_back(struct input *in) {
   return in->reader;
 }
 
+// Where nothing had to be waited for nobody has looked.
 static void take_window(struct input *in) {
   in->at = in->reader->at;
   in->end = in->reader->end;
+  if (in->reader->taken - in->looked < LOOK_STRIDE) return;
+  in->looked = in->reader->taken;
+  progress_look();
 }
 
 uint64_t input_left(const struct input *in) {

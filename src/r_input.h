@@ -20,6 +20,7 @@ struct input {
   bool swap;              // the stream is in the other byte order (XDR, mostly)
   struct reader *reader;  // where more comes from; NULL: nowhere
   const struct subject *subject;
+  uint64_t looked;        // reader->taken at the last look for an interrupt
 };
 
 struct input input_memory(const unsigned char *p, size_t n, const struct subject *subject);

@@ -5,6 +5,7 @@
 #include "r_header.h"
 #include "r_item.h"
 #include "r_prefetch.h"
+#include "r_progress.h"
 #include "r_stream.h"
 
 enum {
@@ -212,7 +213,7 @@ static void put_block(struct interner *c, SEXP x, R_xlen_t at, const struct stri
     put_codes(c, x, at, a);
   else
     put_items(c, x, at, a);
-  R_CheckUserInterrupt();
+  progress_look();
 }
 
 void intern_fill(struct interner *c, SEXP x) {
@@ -226,7 +227,7 @@ void intern_fill(struct interner *c, SEXP x) {
       continue;
     }
     SET_STRING_ELT(x, i++, intern_read(c));
-    if (i % INTERRUPT_STRIDE == 0) R_CheckUserInterrupt();
+    if (i % INTERRUPT_STRIDE == 0) progress_look();
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "container.h"
 #include "r_args.h"
+#include "r_progress.h"
 
 static const struct container_in *container_of(enum file_format format) {
   switch (format) {
@@ -31,7 +32,7 @@ static void open_source(struct opening *o) {
 static size_t peek(struct opening *o, size_t n, const unsigned char **p) {
   size_t got;
   enum status st;
-  while ((st = source_peek(&o->source, n, p, &got, &o->err)) == AGAIN) R_CheckUserInterrupt();
+  while ((st = source_peek(&o->source, n, p, &got, &o->err)) == AGAIN) progress_look();
   if (st) throw_error(&o->err, &o->subject);
   return got;
 }
@@ -64,7 +65,7 @@ static void start_reader(struct opening *o) {
                                    .verify_all = o->verify_all};
   if (reader_open(&o->reader, &o->source, &opts)) opening_throw(o);
   enum status st;
-  while ((st = reader_start(&o->reader)) == AGAIN) R_CheckUserInterrupt();
+  while ((st = reader_start(&o->reader)) == AGAIN) progress_look();
   if (st) opening_throw(o);
   if (o->verify_all && o->reader.unverified)
     throw_reason("riffle_error_corrupt", "it has no hash to be checked by", &o->subject);
@@ -76,7 +77,7 @@ static void check_content(struct opening *o) {
   bool more;
   enum status st;
   if (o->format == FORMAT_RIFFLE || o->format == FORMAT_STREAM) return;
-  while ((st = reader_more(r, &more)) == AGAIN) R_CheckUserInterrupt();
+  while ((st = reader_more(r, &more)) == AGAIN) progress_look();
   if (st) opening_throw(o);
   const size_t n = (size_t) (r->end - r->at);
   if (sniff_format(r->at, n < SNIFF_LEN ? n : SNIFF_LEN) != FORMAT_STREAM)
@@ -113,12 +114,17 @@ bool opening_is_plain(const struct opening *o) {
   return o->format == FORMAT_RIFFLE && h->plain && h->big_endian == host_is_big_endian();
 }
 
+double opening_total(const struct opening *o) {
+  const uint64_t total = o->reader.stream_total;
+  return o->format == FORMAT_GZIP || total == UINT64_MAX ? NA_REAL : (double) total;
+}
+
 // R writes a newline after each item of the ASCII format, and reads none after the last.
 static void skip_newline(struct opening *o) {
   struct reader *r = &o->reader;
   enum status st;
   bool more;
-  while ((st = reader_more(r, &more)) == AGAIN) R_CheckUserInterrupt();
+  while ((st = reader_more(r, &more)) == AGAIN) progress_look();
   if (st) opening_throw(o);
   if (more && *r->at == '\n') r->at++;
 }
@@ -127,7 +133,7 @@ void opening_finish(struct opening *o) {
   struct reader *r = &o->reader;
   enum status st;
   if (o->ascii) skip_newline(o);
-  while ((st = reader_finish(r)) == AGAIN) R_CheckUserInterrupt();
+  while ((st = reader_finish(r)) == AGAIN) progress_look();
   if (st) opening_throw(o);
   if (r->unverified) warn_reason("it has no hash: damage would not be found", &o->subject);
   if (r->goes_on) warn_reason("what follows the object in it is ignored", &o->subject);

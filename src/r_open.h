@@ -39,6 +39,8 @@ NORETURN void opening_throw(struct opening *o);
 bool opening_is_unseen(const struct opening *o);
 // Our header says that it can.
 bool opening_is_plain(const struct opening *o);
+// Of a gzip'ed file the reader knows no more than a bound.
+double opening_total(const struct opening *o);
 // To be called when the object has been read: nothing may be left.
 void opening_finish(struct opening *o);
 // Never calls R.

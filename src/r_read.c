@@ -6,10 +6,12 @@
 #include "r_calls.h"
 #include "r_ffi.h"
 #include "r_open.h"
+#include "r_progress.h"
 #include "r_stream.h"
 
 struct read_call {
   struct opening opening;
+  struct progress progress;
   SEXP refhook;
   bool data_only;
 };
@@ -36,11 +38,21 @@ static SEXP consume(struct read_call *c) {
   return stream_read(c->refhook, &o->reader, &o->subject);
 }
 
+// What validate_checksum = TRUE reads first is a pass of its own.
+static void measure(void *data, struct progress_amount *a) {
+  const struct opening *o = &((struct read_call *) data)->opening;
+  const struct reader *r = &o->reader;
+  if (!r->verified) a->doing = "check";
+  a->done = (double) (r->verified ? r->taken : r->stream_len);
+  a->total = opening_total(o);
+}
+
 static SEXP read_body(void *data) {
   struct read_call *c = data;
   if (!opening_open(&c->opening)) return NULL;
   SEXP value = PROTECT(consume(c));
   opening_finish(&c->opening);
+  progress_finish(&c->progress);
   UNPROTECT(1);
   return value;
 }
@@ -49,6 +61,7 @@ static void read_cleanup(void *data) {
   struct read_call *c = data;
   opening_close(&c->opening);
   calls_end();
+  progress_end(&c->progress);
 }
 
 static SEXP run_read(struct opening opening, SEXP connection, const struct read_opts *opts) {
@@ -57,38 +70,44 @@ static SEXP run_read(struct opening opening, SEXP connection, const struct read_
   c.opening.verify_all = opts->verify_all;
   PROTECT(opening_connect(&c.opening, connection));
   calls_begin();
+  progress_begin(&c.progress, opts->progress, &c.opening.subject, measure, &c);
   SEXP value = R_ExecWithCleanup(read_body, &c, read_cleanup, &c);
   UNPROTECT(1);
   return value;
 }
 
 // In R's own hands, as far as what they are compressed by goes.
-static SEXP read_packed(const char *function, SEXP input, SEXP validate, SEXP nthreads, SEXP refhook,
-                        SEXP data_only) {
+static SEXP read_packed(const char *function, SEXP input, SEXP validate, SEXP nthreads,
+                        SEXP refhook, SEXP data_only, SEXP progress) {
   SEXP name = PROTECT(Rf_mkString("riffle"));
   SEXP ns = PROTECT(R_FindNamespace(name));
-  SEXP call = PROTECT(Rf_lang6(Rf_install(function), input, validate, nthreads, refhook, data_only));
+  SEXP args = Rf_list6(input, validate, nthreads, refhook, data_only, progress);
+  SEXP call = PROTECT(Rf_lcons(Rf_install(function), args));
   SEXP value = Rf_eval(call, ns);
   UNPROTECT(3);
   return value;
 }
 
-SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only) {
+SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only,
+              SEXP progress) {
   const char *path = arg_place(file);
-  const struct read_opts opts = arg_read_opts(validate, nthreads, refhook, data_only);
+  struct read_opts opts = arg_read_opts(validate, nthreads, refhook, data_only);
+  opts.progress = arg_progress(progress);
   const struct opening opening = {.path = path, .subject = {.doing = "read", .path = path}};
   SEXP value = run_read(opening, path ? R_NilValue : file, &opts);
   if (value) return value;
-  return read_packed("read_packed", file, validate, nthreads, refhook, data_only);
+  return read_packed("read_packed", file, validate, nthreads, refhook, data_only, progress);
 }
 
 SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only) {
   arg_raw(input, "input");
-  const struct read_opts opts = arg_read_opts(validate, nthreads, refhook, data_only);
+  struct read_opts opts = arg_read_opts(validate, nthreads, refhook, data_only);
+  opts.progress = PROGRESS_DEFAULT;
   const struct subject subject = {.doing = "read", .thing = "the raw vector"};
   SEXP value = run_read((struct opening){.input = input, .subject = subject}, R_NilValue, &opts);
   if (value) return value;
-  return read_packed("deserialize_packed", input, validate, nthreads, refhook, data_only);
+  return read_packed("deserialize_packed", input, validate, nthreads, refhook, data_only,
+                     R_NilValue);
 }
 
 SEXP ffi_unmarshall(SEXP input, SEXP data_only) {

@@ -5,17 +5,19 @@
 #include <stdint.h>
 
 #include "r_depth.h"
+#include "r_progress.h"
 
 enum {
   CHUNK_ELEMENTS = 8096,     // R hands over numbers in chunks of so many
   INTERRUPT_STRIDE = 1 << 20 // bytes between two looks for an interrupt
 };
 
-// R's serializer looks for interrupts itself only since 4.4, its unserializer never.
+// R's serializer looks for interrupts itself only since 4.4, its unserializer never. While one of
+// its buffers is half written or half filled the look is R's own, which runs no code of ours.
 static void look_for_interrupt(size_t *since, size_t len) {
   if ((*since += len + 1) <= INTERRUPT_STRIDE) return;
   *since = 0;
-  R_CheckUserInterrupt();
+  progress_look();
 }
 
 // ---- the refhook --------------------------------------------------------------------------

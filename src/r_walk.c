@@ -13,6 +13,7 @@
 #include "r_depth.h"
 #include "r_env.h"
 #include "r_prefetch.h"
+#include "r_progress.h"
 #include "r_refs.h"
 #include "r_stream.h"
 
@@ -90,7 +91,7 @@ static void walk_open(struct walk *w, const struct subject *subject) {
 static void tick(struct walk *w, size_t cost) {
   if ((w->since_interrupt += cost) < INTERRUPT_STRIDE) return;
   w->since_interrupt = 0;
-  R_CheckUserInterrupt();
+  progress_look();
 }
 
 // ---- where the bytes go -------------------------------------------------------------------
@@ -110,7 +111,7 @@ static bool again(const struct walk *w, enum status st) {
     check_writer(w, st);
     return false;
   }
-  R_CheckUserInterrupt();
+  progress_look();
   return true;
 }
 
