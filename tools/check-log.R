@@ -7,7 +7,7 @@
 log <- commandArgs(TRUE)[1]
 lines <- if (file.exists(log)) readLines(log, warn = FALSE) else character()
 
-plugs <- "[\u2018'](cachem|callr|digest|future|memoise|mirai|pins|shiny|storr|targets)[\u2019']"
+plugs <- "[\u2018'](cachem|callr|digest|future|memoise|mirai|pins|qs2|shiny|storr|targets)[\u2019']"
 allowed <- list(
   "package dependencies" = c(
     "Packages? suggested but not available for checking:",

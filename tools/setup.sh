@@ -13,7 +13,8 @@ command -v Rscript >/dev/null || { echo "R is missing: install it first (Debian:
 # Debian packages and R packages that are missing, found by trying, not by asking a package manager.
 debs=
 wanted=
-plugs="cachem callr digest future memoise mirai pins shiny storr targets"
+# Not targets: compiling the igraph that it needs takes a quarter of an hour.
+plugs="cachem callr digest future memoise mirai pins qs2 shiny storr"
 extra=
 want_tool() { command -v "$1" >/dev/null || debs="$debs $2"; }
 can_compile() {  # can_compile COMPILER FLAGS: tools/probe.c, with the libraries
