@@ -304,7 +304,7 @@ enum status reader_numbers(struct reader *r, void **p, size_t *n) {
     *n -= j->raw_len;
     if (submit(r, s)) return r->err.code;
     ring_release(&r->ring);
-    if (*n && r->n_blocks % READER_BLOCKS_PER_LOOK == 0) return AGAIN;
+    if (*n && ++r->n_numbers % READER_BLOCKS_PER_LOOK == 0) return AGAIN;
   }
   return OK;
 }

@@ -47,6 +47,7 @@ struct reader {
   size_t piece_at;           // the next block in it
   struct piece *spare;       // pieces to use again
   uint64_t n_blocks;         // cut so far
+  unsigned n_numbers;        // blocks of numbers handed out
   uint64_t stream_len;       // in these blocks
   uint64_t stream_total;     // in all blocks, or a bound; UINT64_MAX: not known yet
   uint64_t taken;            // up to the end of the block that was handed out last

@@ -37,7 +37,7 @@ for group in "$@"; do
   case $group in
     build) want_tool make make; want_libs ;;
     test) wanted="$wanted testthat withr"; extra=$plugs ;;
-    check) wanted="$wanted $(sh tools/suggests.sh | grep -vxF "$(echo "$plugs" | tr ' ' '\n')")"; extra=$plugs; want_tool pandoc pandoc; want_tool checkbashisms devscripts; want_tool tidy tidy; want_tool qpdf qpdf ;;
+    check) wanted="$wanted $(sh tools/suggests.sh | grep -vxF "$(echo "$plugs targets" | tr ' ' '\n')")"; extra=$plugs; want_tool pandoc pandoc; want_tool checkbashisms devscripts; want_tool tidy tidy; want_tool qpdf qpdf ;;
     sanitize) want_tool valgrind valgrind ;;
     fuzz) want_fuzzer ;;
     document) wanted="$wanted roxygen2" ;;
