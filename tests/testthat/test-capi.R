@@ -78,8 +78,7 @@ r_config <- function(name) {
 expect_user_works <- function(library) {
   x <- list(mtcars, 1:10, letters, mean, as.character(1:3))
   got <- child({
-    loadNamespace("useriffle", lib.loc = library)
-    ns <- asNamespace("useriffle")
+    ns <- loadNamespace(user, lib.loc = library)
     call <- function(name, ...) .Call(get(name, ns), ...)
     failed <- function(expr) tryCatch(expr, error = function(e) c(class(e)[1:2], conditionMessage(e)))
     z <- call("use_serialize", x, 5L, 2L)
@@ -100,7 +99,7 @@ expect_user_works <- function(library) {
       not_raw = failed(call("use_unmarshall", "a")),
       live = riffle:::live_calls()
     )
-  }, x = x, library = library)
+  }, x = x, library = library, user = "useriffle")
   expect_type(got, "list")
   for (what in c("serialized", "default", "restored", "data", "marshalled", "unmarshalled", "size")) {
     expect(isTRUE(got[[what]]), paste("Not as in R:", what))

@@ -106,7 +106,7 @@ rds_forms <- function() {
 
 save_form <- function(x, form, path) {
   compress <- if (form$compress == "FALSE") FALSE else form$compress
-  saveRDS(x, path, compress = compress, ascii = as.logical(form$ascii), version = form$version)
+  save_rds(x, path, as.logical(form$ascii), compress, form$version)
 }
 
 test_that("RDS files of every form are read as readRDS() reads them", {

@@ -220,7 +220,7 @@ test_that("no byte of a qs2 file can be wrong and valid", {
 rds_bytes <- function(x, ...) {
   path <- tempfile()
   on.exit(unlink(path))
-  saveRDS(x, path, ...)
+  save_rds(x, path, ...)
   read_bytes(path)
 }
 
