@@ -26,16 +26,7 @@ save_rds <- function(x, path, ascii = FALSE, compress = "gzip", version = 3) {
 
 u32 <- function(bytes, at) sum(as.numeric(bytes[at + 1:4]) * 256^(0:3))
 
-put_# As saveRDS(x, path, ...), which in R 4.6 does not take ascii = NA, the native binary format.
-save_rds <- function(x, path, ascii = FALSE, compress = "gzip", version = 3) {
-  if (!is.na(ascii)) return(saveRDS(x, path, ascii = ascii, compress = compress, version = version))
-  open <- switch(as.character(compress), gzip = gzfile, bzip2 = bzfile, xz = xzfile, "FALSE" = file)
-  con <- open(path, "wb")
-  on.exit(close(con))
-  writeBin(serialize(x, NULL, xdr = FALSE, version = version), con)
-}
-
-u32 <- function(bytes, at, value) {
+put_u32 <- function(bytes, at, value) {
   bytes[at + 1:4] <- as.raw(value %/% 256^(0:3) %% 256)
   bytes
 }
