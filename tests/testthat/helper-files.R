@@ -15,7 +15,7 @@ local_file <- function(bytes = raw(), env = parent.frame()) {
   write_bytes(bytes, withr::local_tempfile(.local_envir = env, fileext = ".rif"))
 }
 
-# As saveRDS(x, path, ...), which in R 4.6 does not take ascii = NA, the native binary format.
+# As saveRDS(x, path, ...), but for ascii = NA, which is the native binary format here.
 save_rds <- function(x, path, ascii = FALSE, compress = "gzip", version = 3) {
   if (!is.na(ascii)) return(saveRDS(x, path, ascii = ascii, compress = compress, version = version))
   open <- switch(as.character(compress), gzip = gzfile, bzip2 = bzfile, xz = xzfile, "FALSE" = file)

@@ -224,6 +224,8 @@ rds_bytes <- function(x, ...) {
   read_bytes(path)
 }
 
+native_encoding <- paste0("binary ", .Platform$endian, "-endian")
+
 test_that("an RDS file in any form is told as it is", {
   x <- list(a = 1:5000 + 0L, b = sprintf("text %d", 1:500), c = quote(f(x)))
   codecs <- list(gzip = "gzip", bzip2 = "bzip2", xz = "xz", none = FALSE)
@@ -239,7 +241,7 @@ test_that("an RDS file in any form is told as it is", {
       expect_identical(info$format, "rds")
       expect_identical(info$format_version, NA_integer_)
       expect_identical(info$stream_version, version)
-      expect_identical(info$encoding, if (isFALSE(ascii)) "xdr" else "ascii")
+      expect_identical(info$encoding, if (is.na(ascii)) native_encoding else if (ascii) "ascii" else "xdr")
       expect_identical(info$r_version, as.character(getRversion()))
       expect_identical(info$file_bytes, as.numeric(length(bytes)))
       expect_identical(info$stream_bytes, if (known) stream_bytes else NA_real_)
