@@ -34,11 +34,12 @@ sink_pipe <- function(about, cant) {
        close = function() if (!is.null(con)) close_quietly(con))
 }
 
-# How strongly these compress is not told.
+# How strongly these compress is not told. writeBin() refuses what was made for text or has been read;
+# saveRDS() does not, and leaves it open to writeBin(), which begins the file anew.
 sink_whole <- function(con, about, cant) {
   memory <- rawConnection(raw(), "wb")
   finish <- function() {
-    if (about$text == "text") try_open(writeChar("", con, eos = NULL), cant)
+    try_open(saveRDS(NULL, con), cant)
     reason <- write_connection(con, rawConnectionValue(memory), FALSE)
     if (!is.null(reason)) cant(paste("writing to it failed:", reason))
   }
@@ -152,15 +153,19 @@ why_not_written <- function(condition) {
 # Up to n bytes, none at the end; NULL after a while if more may come; or why it failed.
 read_connection <- function(con, n, n_silent) {
   tryCatch({
-    bytes <- readBin(con, "raw", n)
-    if (length(bytes) || !may_come(con, n_silent)) return(bytes)
+    bytes <- if (inherits(con, "fifo")) read_fifo(con, n, n_silent) else readBin(con, "raw", n)
+    if (length(bytes) || !is.null(bytes) && !isIncomplete(con)) return(bytes)
     Sys.sleep(0.05)
     NULL
   }, error = conditionMessage)
 }
 
-# Sockets that do not block tell whether they have ended. A fifo does not: one that was silent for 5 s
-# has.
-may_come <- function(con, n_silent) {
-  isIncomplete(con) || (inherits(con, "fifo") && n_silent < 100)
+# Of one that does not block it is an error of readBin() that its writer has nothing to give yet. If
+# there is no writer, there may have been none yet: for 5 seconds.
+read_fifo <- function(con, n, n_silent) {
+  bytes <- tryCatch(readBin(con, "raw", n), error = function(e) {
+    nothing_yet <- gettext("error reading from the connection", domain = "R")
+    if (conditionMessage(e) == nothing_yet) NULL else stop(e)
+  })
+  if (length(bytes) || n_silent >= 100) bytes
 }

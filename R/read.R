@@ -26,8 +26,8 @@
 #'
 #' `file` can also be a connection. One that is open, in binary mode, is read from where it stands, by
 #' [readBin()], to the end of one object and no further, and stays open, for the next object or other
-#' bytes. From one that does not block more is awaited until it has ended; a [fifo()] has when it is
-#' silent for 5 seconds. A connection that is not open is opened, read and closed again, and stays a valid
+#' bytes. From one that does not block more is awaited until it has ended; a [fifo()] has when
+#' nobody has it open for writing for 5 seconds. A connection that is not open is opened, read and closed again, and stays a valid
 #' connection, as with [readRDS()]; of a [url()] all is read into memory first. A socket must be open.
 #'
 #' @param file The path of the file, a string, or a connection, such as one made by [rawConnection()],

@@ -67,6 +67,8 @@ struct write_call {
   bool last;
 };
 
+// Both bodies end with a look for an interrupt: a call that waits in the kernel ends with what an
+// interrupt made of it, and that would be taken for the end of the connection.
 static SEXP write_body(void *data) {
   const struct write_call *call = data;
   struct connection *c = call->c;
@@ -81,6 +83,7 @@ static SEXP write_body(void *data) {
   SEXP message = PROTECT(Rf_eval(write, c->namespace));
   if (message != R_NilValue) keep_reason(c, "writing to", message);
   UNPROTECT(4);
+  R_CheckUserInterrupt();
   return R_NilValue;
 }
 
@@ -138,6 +141,7 @@ static SEXP read_body(void *data) {
   if (piece->got) memcpy(piece->to, RAW(bytes), piece->got);
   piece->more = bytes == R_NilValue;
   UNPROTECT(4);
+  R_CheckUserInterrupt();
   return R_NilValue;
 }
 

@@ -224,3 +224,61 @@ test_that("running out of memory is an error, and the next call works", {
   }, before = "ulimit -v 500000")
   expect_identical(got, list(rep("an error", 3), 0L, 1:3))
 })
+
+test_that("an interrupt while a connection is waited for leaves nothing behind, and the next call works", {
+  skip_on_cran()
+  skip_without_signals()
+  skip_on_os("windows")
+  folder <- withr::local_tempdir()
+  marker <- function(i) file.path(folder, paste0("begun", i))
+  task <- child_start(quote({
+    x <- c(list(runif(1e6)), as.list(1:1000), runif(1e6))
+    general <- list(new.env(), x)
+    bytes <- qs_serialize(x)
+    half <- file.path(folder, "half")
+    writeBin(head(bytes, 3e6), half)
+    slow_read <- sprintf("cat '%s'; sleep 2", half)
+    jobs <- list(
+      function(con = pipe(slow_read, "rb")) qs_read(con, nthreads = 1),
+      function(con = pipe(slow_read, "rb")) qs_read(con, TRUE, nthreads = 3),
+      function(con = pipe("sleep 2", "wb")) qs_save(x, con, nthreads = 1),
+      function(con = pipe("sleep 2", "wb")) qs_save(x, con, nthreads = 3),
+      function(con = pipe("sleep 2", "wb")) qs_save(general, con, nthreads = 3),
+      function() qs_read(pipe(slow_read), nthreads = 2)
+    )
+    got <- character()
+    for (i in seq_along(jobs)) {
+      got[i] <- tryCatch({
+        file.create(file.path(folder, paste0("begun", i)))
+        jobs[[i]]()
+        "no interrupt"
+      }, interrupt = function(e) "interrupted", error = conditionMessage)
+      suppressWarnings(closeAllConnections())
+    }
+    list(unique(got), riffle:::live_calls(), qs_deserialize(bytes)[[2]])
+  }), folder = folder)
+  for (i in 1:6) {
+    expect_true(wait_for_file(marker(i), 60))
+    Sys.sleep(0.5)
+    tools::pskill(child_pid(task), tools::SIGINT)
+  }
+  expect_identical(child_result(task, 90), list("interrupted", 0L, 1L))
+})
+
+test_that("a reader that waits for a silent connection is interrupted", {
+  skip_on_cran()
+  skip_without_signals()
+  skip_on_os("windows")
+  folder <- withr::local_tempdir()
+  task <- child_start(quote({
+    system2("mkfifo", file.path(folder, "fifo"))
+    con <- fifo(file.path(folder, "fifo"), "rb")
+    file.create(file.path(folder, "begun"))
+    got <- tryCatch(qs_read(con), interrupt = function(e) "interrupted")
+    list(got, isOpen(con), riffle:::live_calls())
+  }), folder = folder)
+  expect_true(wait_for_file(file.path(folder, "begun"), 30))
+  Sys.sleep(0.5)
+  tools::pskill(child_pid(task), tools::SIGINT)
+  expect_identical(child_result(task), list("interrupted", TRUE, 0L))
+})
