@@ -359,3 +359,52 @@ test_that("of two processes that save to one path, one of the two files is there
   expect_true(qs_read(path)[1] %in% 1:2)
   expect_identical(length(files_in(dirname(path))[grepl("^[.]riffle", files_in(dirname(path)))]), 0L)
 })
+
+test_that("streams on an open connection are read one by one, and no byte more", {
+  objects <- list(plain(), general(), NULL, 1:10, "text")
+  path <- withr::local_tempfile()
+  for (xdr in c(TRUE, FALSE)) {
+    con <- file(path, "wb")
+    for (x in objects) {
+      serialize(x, con, xdr = xdr)
+      writeBin(as.raw(7), con)
+      qs_save(x, con)
+    }
+    close(con)
+    con <- file(path, "rb")
+    for (x in objects) {
+      expect_true(same_stream(qs_read(con), x))
+      expect_identical(readBin(con, "raw", 1), as.raw(7))
+      expect_true(same_stream(qs_read(con), x))
+    }
+    expect_identical(readBin(con, "raw", 1), raw())
+    close(con)
+  }
+})
+
+test_that("RDS goes to and comes from connections", {
+  path <- withr::local_tempfile()
+  for (x in list(plain(), general())) {
+    con <- file(path, "wb")
+    qs_save(x, con, format = "rds")
+    close(con)
+    expect_true(same_stream(readRDS(path), x))
+    for (open in list(file, gzfile)) {
+      con <- open(path, "rb")
+      expect_true(same_stream(qs_read(con), x))
+      close(con)
+      expect_true(same_stream(qs_read(open(path)), x))
+    }
+    con <- file(path, "wb")
+    expect_riffle_error(qs_save(x, con, format = "qs2"), "io", "can be gone back in")
+    close(con)
+    saveRDS(x, path, compress = "xz")
+    con <- file(path, "rb")
+    expect_riffle_error(qs_read(con), "format", "gzfile()")
+    close(con)
+    con <- gzfile(path, "rb")
+    expect_true(same_stream(qs_read(con), x))
+    close(con)
+  }
+  gc()
+})
