@@ -62,7 +62,7 @@ source_of <- function(con) {
                 gzfile = , bzfile = , xzfile = try_open(gzfile(place, "rb"), cant),
                 unz = try_open(unz(sub(":[^:]*$", "", place), sub(".*:", "", place), "rb"), cant),
                 rawConnection(read_whole(con, about, cant), "rb"))
-  list(file = named(con, about), close = function() close_quietly(con))
+  list(file = named(con, about, TRUE), close = function() close_quietly(con))
 }
 
 # `way` is "read" or "write".
@@ -97,7 +97,7 @@ mode_for <- function(way) if (way == "read") "rb" else "wb"
 subject_of <- function(about) paste("the connection", sQuote(about$description, FALSE))
 
 # C's messages call it so.
-named <- function(con, about) structure(con, subject = subject_of(about))
+named <- function(con, about, ours = FALSE) structure(con, subject = subject_of(about), ours = ours)
 
 # Such a one is as good as its path, and that is better: replaced at the end, read anywhere.
 has_path <- function(about) {

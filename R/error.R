@@ -25,3 +25,10 @@ describe <- function(x) {
   if (is.function(x)) return("a function")
   sprintf("an object of class %s and length %d", sQuote(class(x)[1], FALSE), length(x))
 }
+
+# Called from C, too: the object is given back all the same.
+warn <- function(what, is_path) {
+  subject <- if (is_path) sQuote(what[1], FALSE) else what[1]
+  warning(structure(class = c("riffle_warning", "warning", "condition"),
+                    list(message = paste0(subject, ": ", what[2], "."), call = sys.call(-1))))
+}

@@ -10,7 +10,7 @@
 #' @param version The version of R's serialization format, 3 or 2 (for R before 3.5.0).
 #' @param input A raw vector made by [marshall()], or by [serialize()] in any of its forms.
 #' @param data_only `TRUE` to accept plain data only, as [qs_read()] does, for bytes that cannot be
-#'   trusted. They must be those of [marshall()] or of `serialize(x, NULL, xdr = FALSE)`.
+#'   trusted. They must be those of [marshall()] or of [serialize()], but not in its ASCII format.
 #'
 #' @return [marshall()]: a raw vector. [unmarshall()]: the object. [calc_size()]: a number of bytes,
 #'   as a double. Errors are of class `riffle_error`, see [riffle-package].

@@ -6,6 +6,14 @@
 #' Each block's checksum is verified before its bytes are used, always. A file that was cut short,
 #' changed, or lengthened is an error, never an object.
 #'
+#' The format is told by the content, not by the name: riffle's own, qs2, and RDS in each of its forms
+#' (compressed by gzip, bzip2, xz or, where this R can, zstd, or not at all; binary or ASCII). The hash
+#' of a qs2 file is verified before any byte is used; one that has none is read with a warning, or with
+#' `validate_checksum = TRUE` refused. The checksums in a gzip'ed file are verified before the object is
+#' returned. What follows the object in an RDS file is ignored with a warning. The option
+#' `riffle.max_bytes` sets a limit to the bytes of R's stream that are read, for files that could be
+#' made to decompress to more than there is memory: more is an error of class `riffle_error_limit`.
+#'
 #' As with [readRDS()], an object from a source that cannot be trusted can hold code that runs when
 #' it is used. With `data_only = TRUE` only data is made of such a file: vectors, lists, pairlists,
 #' expression vectors, S4 instances and symbols, with their attributes. A file with anything else
@@ -31,6 +39,9 @@
 #' @param refhook A function that is called with each character vector that the `refhook` of
 #'   [qs_save()] returned, and restores what it stands for.
 #' @param data_only `TRUE` to accept plain data only: for files that cannot be trusted.
+#' @param progress `TRUE` to show a progress bar, with throughput and time left, once reading has taken
+#'   2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
+#'   `riffle.progress` says or, if that is not set, only in an interactive session.
 #'
 #' @return The object. Errors are of class `riffle_error`, see [riffle-package].
 #' @seealso [qs_save()]
@@ -51,10 +62,10 @@
 #' qs_read(con)
 #' close(con)
 qs_read <- function(file, validate_checksum = qopt("validate_checksum"),
-                    nthreads = qopt("nthreads"), refhook = NULL, data_only = FALSE) {
+                    nthreads = qopt("nthreads"), refhook = NULL, data_only = FALSE, progress = NULL) {
   from <- if (inherits(file, "connection")) source_of(file) else list(file = file)
   if (!is.null(from$close)) on.exit(from$close())
-  .Call(ffi_read, from$file, validate_checksum, nthreads, refhook, data_only)
+  .Call(ffi_read, from$file, validate_checksum, nthreads, refhook, data_only, progress)
 }
 
 #' @rdname qs_serialize

@@ -5,8 +5,13 @@
 #' threads filter, compress and checksum its blocks, and write them in order.
 #'
 #' * Files: [qs_save()], [qs_read()].
+#' * Many objects: [qs_savem()], [qs_readm()]; results: [qs_cache()].
+#' * What is in a file: [qs_info()].
 #' * Raw vectors in the same format: [qs_serialize()], [qs_deserialize()].
 #' * The bare stream of R's serializer: [marshall()], [unmarshall()], and its length: [calc_size()].
+#' * What makes an object large: [qs_sizes()].
+#' * Bytes: [qs_compress()], [qs_decompress()], and the hash of anything: [qs_hash()].
+#' * From another package's C code: [riffle-c-api].
 #' * Settings: [qopt()], [qs_threads()].
 #'
 #' @section Conditions:
@@ -19,6 +24,7 @@
 #'   `riffle_error_version` \tab it needs a newer version of riffle \cr
 #'   `riffle_error_data_only` \tab it holds more than data, and `data_only = TRUE` was asked for \cr
 #'   `riffle_error_depth` \tab the object is nested too deeply \cr
+#'   `riffle_error_limit` \tab it holds more than the option `riffle.max_bytes` or the argument `max_size` allows \cr
 #'   `riffle_error_memory` \tab memory ran out \cr
 #'   `riffle_error_changed` \tab the object changed while it was serialized \cr
 #'   `riffle_error_internal` \tab a library refused what it should take: a bug

@@ -45,6 +45,15 @@
 #'   reference, and returns a character vector that stands for it, or `NULL` to save it as usual. See
 #'   [saveRDS()].
 #'
+#' @param format The format of the file: riffle's own, that of qs2 (which `qs2::qs_read()` reads), or RDS
+#'   (compressed by gzip, which [readRDS()] reads). `"auto"` goes by the extension of `file`: `.qs2`,
+#'   `.rds`, or any other for riffle's own. For the last two `codec` is as their format has it,
+#'   `compress_level` is 3 by default for qs2 (levels of zstd) and 6 for RDS (0 to 9, of gzip), and
+#'   `shuffle` is of no account for RDS.
+#' @param progress `TRUE` to show a progress bar, with throughput and time left, once saving has taken
+#'   2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
+#'   `riffle.progress` says or, if that is not set, only in an interactive session.
+#'
 #' @return `NULL`, invisibly. Errors are of class `riffle_error`, see [riffle-package].
 #'
 #' @references
@@ -73,18 +82,34 @@
 #' close(con)
 qs_save <- function(object, file, compress_level = qopt("compress_level"),
                     shuffle = qopt("shuffle"), nthreads = qopt("nthreads"),
-                    codec = c("zstd", "lz4", "none"), refhook = NULL) {
+                    codec = c("zstd", "lz4", "none"), refhook = NULL,
+                    format = c("auto", "riffle", "qs2", "rds"), progress = NULL) {
   to <- if (inherits(file, "connection")) sink_of(file) else list(file = file)
   if (!is.null(to$close)) on.exit(to$close())
-  .Call(ffi_save, object, to$file, compress_level, shuffle, nthreads, codec, refhook)
+  format <- file_format(format, to$file)
+  if (missing(compress_level) && is_foreign(format)) compress_level <- foreign_level[[format]]
+  .Call(ffi_save, object, to$file, compress_level, shuffle, nthreads, codec, refhook, format, progress)
   if (!is.null(to$finish)) to$finish()
   invisible(NULL)
+}
+
+# The levels that qs2 and saveRDS() take by themselves.
+foreign_level <- c(qs2 = 3L, rds = 6L)
+
+is_foreign <- function(format) identical(format, "qs2") || identical(format, "rds")
+
+# The format to write: "auto", or the vector of all choices, goes by the file's extension.
+file_format <- function(format, file) {
+  if (!identical(format[1], "auto")) return(format)
+  path <- if (is.character(file) && length(file) == 1 && !is.na(file)) tolower(file) else ""
+  if (endsWith(path, ".qs2")) "qs2" else if (endsWith(path, ".rds")) "rds" else "riffle"
 }
 
 #' Save an object to a raw vector
 #'
 #' [qs_serialize()] makes a raw vector with the bytes that [qs_save()] would write to a file;
-#' [qs_deserialize()] restores the object from it. Both work over 2^31 bytes.
+#' [qs_deserialize()] restores the object from it. Both work over 2^31 bytes, and show progress as
+#' [qs_save()] does by default.
 #'
 #' @inheritParams qs_save
 #' @param input A raw vector made by [qs_serialize()], or the content of a file made by [qs_save()].

@@ -25,6 +25,7 @@ struct read_job {
   struct block_header header;  // riffle's own; of others the kind is BLOCK_BYTES
   size_t raw_len;              // bytes of stream; cut() sets it, and decode() may correct it
   uint64_t seq;                // for blocks that are decoded one after the other
+  bool goes_on;                // decode() saw bytes behind the stream
   struct piece *piece;
   void *dest;                  // where the bytes go, or NULL: `raw`, or where they are already
   bool held;                   // not submitted yet: numbers that wait for their destination
@@ -44,20 +45,30 @@ struct container_in {
   // Owner, when no thread runs any more: frees r->state. NULL if there is none.
   void (*close)(struct reader *r);
   bool may_go_on;  // bytes after the object are no error, but noted in r->goes_on
+  bool checks_late;      // a checksum follows the bytes it is of: they are read to the end
+  unsigned max_threads;  // more are of no use; 0: any number is
 };
 
 // Of the reader, for cut() and start():
 // n bytes of the file from piece_at on, all in one piece. A pipe is asked for no more than that.
 enum status reader_need(struct reader *r, size_t n);
+// What there is from piece_at on, at most n bytes, all in one piece: *got, which is 0 only at the
+// end. A pipe is asked for no more than n.
+enum status reader_some(struct reader *r, size_t n, size_t *got);
 enum status reader_truncated(struct reader *r);
 // Takes a source that cannot seek into memory, and goes back to byte `at`; nothing if it can.
 enum status reader_slurp(struct reader *r, size_t at);
 // Begins anew with the blocks from byte `at` on. Needs a source that can seek.
 void reader_rewind(struct reader *r, size_t at);
 
-enum { READER_BLOCKS_PER_LOOK = 1 << 6 };  // for an interrupt
+enum { READER_BLOCKS_PER_LOOK = 1 << 4 };  // for an interrupt
 
 extern const struct container_in riffle_in;
+extern const struct container_in qs2_in;
+// One or more gzip members, one after the other, are one stream; what follows them is ignored.
+extern const struct container_in gunzip_in;
+// The file is the stream.
+extern const struct container_in bare_in;
 
 // ---- writing ------------------------------------------------------------------------------
 
@@ -75,5 +86,9 @@ struct container_out {
 };
 
 extern const struct container_out riffle_out;
+// Needs a sink with patch(). The level is zstd's.
+extern const struct container_out qs2_out;
+// Each block is a gzip member. The level is zlib's, taken as 0 to 9.
+extern const struct container_out gzip_out;
 
 #endif

@@ -167,6 +167,7 @@ static enum status begin(struct writer *w, const struct writer_opts *opts) {
   const struct file_header h = {.big_endian = host_is_big_endian(),
                                 .stream_version = opts->stream_version,
                                 .plain = opts->plain,
+                                .unseen = opts->unseen,
                                 .max_raw = BATCH_MAX_STREAM};
   file_header_encode(&h, header);
   return w->sink->write(w->sink, header, sizeof(header), &w->err);

@@ -6,7 +6,7 @@
 static const unsigned char file_magic[8] = {0x89, 'R', 'I', 'F', '\r', '\n', 0x1a, '\n'};
 static const unsigned char end_magic[8] = {'R', 'I', 'F', ' ', 'e', 'n', 'd', '\n'};
 
-enum { FLAG_PLAIN = 1 };
+enum { FLAG_PLAIN = 1, FLAG_UNSEEN = 2 };
 
 bool host_is_big_endian(void) {
   const uint16_t one = 1;
@@ -21,7 +21,7 @@ void file_header_encode(const struct file_header *h, unsigned char out[FILE_HEAD
   out[8] = FORMAT_VERSION;
   out[9] = h->big_endian;
   out[10] = h->stream_version;
-  out[11] = h->plain ? FLAG_PLAIN : 0;
+  out[11] = (h->plain ? FLAG_PLAIN : 0) | (h->unseen ? FLAG_UNSEEN : 0);
   store_u32(out + 12, h->max_raw);
   store_u64(out + 24, XXH3_64bits(out, 24));
 }
@@ -38,11 +38,12 @@ enum status file_header_decode(const unsigned char *in, size_t n, struct file_he
   *h = (struct file_header){.big_endian = in[9],
                             .stream_version = in[10],
                             .plain = in[11] & FLAG_PLAIN,
+                            .unseen = in[11] & FLAG_UNSEEN,
                             .max_raw = load_u32(in + 12)};
   if (in[8] == 0 || in[9] > 1 || h->stream_version < 2 || h->max_raw == 0 ||
       h->max_raw > MAX_RAW_LEN)
     return fail(e, ERR_CORRUPT, 0, "its header makes no sense");
-  if (h->stream_version > 3 || (in[11] & ~FLAG_PLAIN))
+  if (h->stream_version > 3 || (in[11] & ~(FLAG_PLAIN | FLAG_UNSEEN)))
     return fail(e, ERR_VERSION, 0, "it uses a feature that this riffle does not know");
   if (h->big_endian != host_is_big_endian())
     return fail(e, ERR_VERSION, 0, "it was written on a machine of the other byte order");

@@ -31,6 +31,7 @@ struct file_header {
   bool big_endian;         // byte order of the stream in the blocks
   uint8_t stream_version;  // R's serialization format, 2 or 3
   bool plain;              // only types that the builder knows
+  bool unseen;             // made without a look at the objects: maybe plain, maybe not
   uint32_t max_raw;        // no block's raw length is above this
 };
 

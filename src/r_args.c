@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "container.h"
 #include "r_connection.h"
 #include "r_error.h"
 #include "r_ffi.h"
@@ -48,23 +49,39 @@ unsigned arg_threads(SEXP nthreads) {
                                  MAX_THREADS);
 }
 
-bool arg_flag(SEXP x, const char *name) {
+bool arg_is_128(SEXP bits) {
+  static const char takes[] = "64 or 128";
+  const int n = whole_number(bits, "bits", takes, 64, 128);
+  if (n != 64 && n != 128) throw_argument("bits", takes, bits);
+  return n == 128;
+}
+
+static bool one_flag(SEXP x, const char *name, const char *takes) {
   if (TYPEOF(x) != LGLSXP || XLENGTH(x) != 1 || LOGICAL_ELT(x, 0) == NA_LOGICAL)
-    throw_argument(name, "TRUE or FALSE", x);
+    throw_argument(name, takes, x);
   return LOGICAL_ELT(x, 0);
 }
 
+bool arg_flag(SEXP x, const char *name) { return one_flag(x, name, "TRUE or FALSE"); }
+
+enum progress_mode arg_progress(SEXP progress) {
+  if (progress == R_NilValue) return PROGRESS_DEFAULT;
+  return one_flag(progress, "progress", "TRUE, FALSE or NULL") ? PROGRESS_ON : PROGRESS_OFF;
+}
+
 // R's default for the argument is the vector of all choices: then the first.
-static enum codec arg_codec(SEXP codec) {
+enum codec arg_codec(SEXP codec, bool may_store) {
   static const struct {
     const char *name;
     enum codec codec;
   } codecs[] = {{"zstd", CODEC_ZSTD}, {"lz4", CODEC_LZ4}, {"none", CODEC_STORED}};
   const R_xlen_t n = TYPEOF(codec) == STRSXP ? XLENGTH(codec) : 0;
-  if (n == 1 || n == 3)
-    for (size_t i = 0; i < 3; i++)
+  const size_t n_codecs = may_store ? 3 : 2;
+  if (n == 1 || n == (R_xlen_t) n_codecs)
+    for (size_t i = 0; i < n_codecs; i++)
       if (strcmp(R_CHAR(STRING_ELT(codec, 0)), codecs[i].name) == 0) return codecs[i].codec;
-  throw_argument("codec", "\"zstd\", \"lz4\" or \"none\"", codec);
+  throw_argument("codec", may_store ? "\"zstd\", \"lz4\" or \"none\"" : "\"zstd\" or \"lz4\"",
+                 codec);
 }
 
 int arg_level(SEXP level, enum codec codec) {
@@ -85,10 +102,36 @@ static SEXP arg_refhook(SEXP refhook) {
   return refhook;
 }
 
-struct save_opts arg_save_opts(SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook) {
-  const enum codec c = arg_codec(codec);
-  return (struct save_opts){.codec = c,
-                            .level = arg_level(level, c),
+const struct container_out *save_container(enum save_format format) {
+  switch (format) {
+    case SAVE_QS2: return &qs2_out;
+    case SAVE_RDS: return &gzip_out;
+    default: return &riffle_out;
+  }
+}
+
+// "auto" is told from the file's name in R/save.R.
+enum save_format arg_format(SEXP format) {
+  static const char *const names[] = {"riffle", "qs2", "rds"};
+  if (TYPEOF(format) == STRSXP && XLENGTH(format) == 1)
+    for (int i = 0; i < 3; i++)
+      if (strcmp(R_CHAR(STRING_ELT(format, 0)), names[i]) == 0) return (enum save_format) i;
+  throw_argument("format", "\"auto\", \"riffle\", \"qs2\" or \"rds\"", format);
+}
+
+static int format_level(enum save_format format, enum codec codec, SEXP level) {
+  if (format != SAVE_RDS) return arg_level(level, codec);
+  return whole_number(level, "compress_level", "a whole number from 0 to 9 for an RDS file", 0, 9);
+}
+
+struct save_opts arg_save_opts(enum save_format f, SEXP level, SEXP shuffle, SEXP nthreads,
+                               SEXP codec, SEXP refhook) {
+  const enum codec c = arg_codec(codec, true);
+  if (f != SAVE_RIFFLE && c != CODEC_ZSTD)
+    throw_argument("codec", "left alone for files that are not riffle's own", codec);
+  return (struct save_opts){.format = f,
+                            .codec = c,
+                            .level = format_level(f, c, level),
                             .filter = arg_flag(shuffle, "shuffle"),
                             .n_threads = arg_threads(nthreads),
                             .refhook = arg_refhook(refhook)};
@@ -99,6 +142,14 @@ struct read_opts arg_read_opts(SEXP validate, SEXP nthreads, SEXP refhook, SEXP 
                             .n_threads = arg_threads(nthreads),
                             .refhook = arg_refhook(refhook),
                             .data_only = arg_flag(data_only, "data_only")};
+}
+
+uint64_t option_max_bytes(void) {
+  SEXP x = Rf_GetOption1(Rf_install("riffle.max_bytes"));
+  if (x == R_NilValue) return 0;
+  const double v = Rf_isNumeric(x) && XLENGTH(x) == 1 ? Rf_asReal(x) : NA_REAL;
+  if (!(v >= 1)) throw_argument("riffle.max_bytes", "a number of bytes, 1 or more, or NULL", x);
+  return v < 9e18 ? (uint64_t) v : 0;
 }
 
 int arg_stream_version(SEXP version) {

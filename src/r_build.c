@@ -8,6 +8,7 @@
 #include "r_intern.h"
 #include "r_input.h"
 #include "r_item.h"
+#include "r_progress.h"
 
 enum {
   FIRST_FRAMES = 16,
@@ -207,7 +208,7 @@ static SEXP read_names(struct build *b) {
   struct input *in = &b->in;
   const unsigned char *at = in->at;
   uint32_t flags = 0;
-  if (in->end - at >= NAMES_MAX_LEN) memcpy(&flags, at, 4);
+  if (in->end - at >= NAMES_MAX_LEN) flags = input_word_at(in, at);
   if (flags != STRSXP) return NULL;
   const uint64_t taken = in->reader ? in->reader->taken : 0;
   names = PROTECT(begin_item(b, input_word(in)));
@@ -286,7 +287,7 @@ static SEXP read_numbers(struct build *b, SEXPTYPE type, size_t size) {
             : type == LGLSXP  ? (void *) LOGICAL(x)
             : type == CPLXSXP ? (void *) COMPLEX(x)
                               : (void *) RAW(x);
-  input_numbers(&b->in, p, (size_t) n * size);
+  input_numbers(&b->in, p, (size_t) n * size, size == 16 ? 8 : size);
   UNPROTECT(1);
   return x;
 }
@@ -473,7 +474,7 @@ static SEXP take(struct build *b, SEXP value) {
 
 static SEXP build_object(struct build *b) {
   for (;;) {
-    if (++b->n_items % INTERRUPT_STRIDE == 0) R_CheckUserInterrupt();
+    if (++b->n_items % INTERRUPT_STRIDE == 0) progress_look();
     SEXP value = begin_item(b, input_word(&b->in));
     while (value && !b->stopped) {
       if (b->n_frames == 0) return value;
@@ -488,8 +489,9 @@ static SEXP build_object(struct build *b) {
 static const char *read_header(struct build *b) {
   char format[2];
   input_bytes(&b->in, format, 2);
-  if (memcmp(format, "B\n", 2) != 0)
-    return "it is not in the binary format of this machine, as marshall() makes it";
+  if (format[1] != '\n' || (format[0] != 'B' && format[0] != 'X'))
+    return "it is not in one of R's binary formats, as marshall() and serialize() make them";
+  b->in.swap = format[0] == 'X' && !host_is_big_endian();
   const uint32_t version = input_word(&b->in);
   input_word(&b->in);  // the R that wrote it
   const uint32_t first_reader = input_word(&b->in);
@@ -515,9 +517,12 @@ static SEXP build(struct build *b, SEXP keep) {
   return build_object(b);
 }
 
-SEXP build_read(struct reader *r, const struct subject *subject, bool data_only) {
-  struct build b = {.in = input_reader(r, subject), .data_only = data_only};
-  SEXP x = PROTECT(build(&b, PROTECT(Rf_allocVector(VECSXP, KEEP_ALL))));
+SEXP build_read(struct reader *r, const struct subject *subject, enum build_what what) {
+  struct build b = {.in = input_reader(r, subject),
+                    .data_only = what == BUILD_DATA,
+                    .may_stop = what == BUILD_IF_PLAIN};
+  SEXP x = build(&b, PROTECT(Rf_allocVector(VECSXP, KEEP_ALL)));
+  PROTECT(x ? x : R_NilValue);
   input_wait(&b.in);
   UNPROTECT(2);
   return x;
@@ -525,8 +530,9 @@ SEXP build_read(struct reader *r, const struct subject *subject, bool data_only)
 
 SEXP build_from_memory(const unsigned char *p, size_t n, const struct subject *subject,
                        bool data_only) {
-  struct build b = {
-      .in = input_memory(p, n, subject), .data_only = data_only, .may_stop = !data_only};
+  struct build b = {.in = input_memory(p, n, subject),
+                    .data_only = data_only,
+                    .may_stop = !data_only};
   SEXP x = build(&b, PROTECT(Rf_allocVector(VECSXP, KEEP_ALL)));
   UNPROTECT(1);
   return x;

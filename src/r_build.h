@@ -14,12 +14,17 @@
 #include "r_error.h"
 #include "reader.h"
 
-// The object of a file. Anything that is not plain is an error; with data_only so is all that is
-// not data: external pointers and environments, too. The reader was opened with opts.build.
-SEXP build_read(struct reader *r, const struct subject *subject, bool data_only);
+enum build_what {
+  BUILD_PLAIN,     // the header says that it is plain: anything else is an error
+  BUILD_DATA,      // external pointers and environments are errors, too
+  BUILD_IF_PLAIN   // NULL if it is not plain, or not in a binary format: R's reader must see
+};
 
-// The object of a bare stream, or NULL when it is not plain, or not in this machine's binary
-// format: then R's reader must see. With data_only that is an error.
+// The object of a file. The reader was opened with opts.build.
+SEXP build_read(struct reader *r, const struct subject *subject, enum build_what what);
+
+// The object of a bare stream, or NULL when it is not plain, or not in a binary format. With
+// data_only that is an error.
 SEXP build_from_memory(const unsigned char *p, size_t n, const struct subject *subject,
                        bool data_only);
 

@@ -5,10 +5,10 @@
 // In the flags of the item: bits 12 on are the string's own.
 enum {
   ITEM_BYTES = CHARSXP | 1 << 13,
-  ITEM_LATIN1 = CHARSXP | 1 << 14,
-  ITEM_UTF8 = CHARSXP | 1 << 15,
+  ITEM_LATIN1 = CHARS_LATIN1,
+  ITEM_UTF8 = CHARS_UTF8,
   ITEM_ASCII = CHARSXP | 1 << 18,
-  ITEM_NATIVE = CHARSXP
+  ITEM_NATIVE = CHARS_NATIVE
 };
 
 static bool is_ascii(const char *p, size_t n) {

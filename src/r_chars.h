@@ -13,6 +13,12 @@
 
 #include "filter_strings.h"
 
+// Flags of items whose text may have another form in UTF-8, and of that.
+enum { CHARS_NATIVE = CHARSXP, CHARS_LATIN1 = CHARSXP | 1 << 14, CHARS_UTF8 = CHARSXP | 1 << 15 };
+static inline bool chars_may_translate(uint32_t flags) {
+  return flags == CHARS_NATIVE || flags == CHARS_LATIN1;
+}
+
 // The string's characters are lent, for as long as the CHARSXP lives.
 struct string_item chars_item(SEXP s);
 

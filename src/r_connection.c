@@ -21,6 +21,7 @@ SEXP connection_open(struct connection *c, SEXP con, struct subject *subject) {
   c->token = SET_VECTOR_ELT(keep, KEEP_TOKEN, R_MakeUnwindCont());
   c->buffer = SET_VECTOR_ELT(keep, KEEP_BUFFER, Rf_allocVector(RAWSXP, PIECE_LEN));
   subject->thing = Rf_translateChar(Rf_asChar(Rf_getAttrib(con, Rf_install("subject"))));
+  c->ours = Rf_asLogical(Rf_getAttrib(con, Rf_install("ours"))) == TRUE;
   subject->connection = c;
   UNPROTECT(2);
   return keep;

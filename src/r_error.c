@@ -29,6 +29,18 @@ void throw_reason(const char *class, const char *reason, const struct subject *s
   Rf_error("unreachable");
 }
 
+void warn_reason(const char *reason, const struct subject *subject) {
+  SEXP name = PROTECT(Rf_mkString("riffle"));
+  SEXP ns = PROTECT(R_FindNamespace(name));
+  SEXP what = PROTECT(Rf_allocVector(STRSXP, 2));
+  SET_STRING_ELT(what, 0, Rf_mkChar(subject->path ? subject->path : subject->thing));
+  SET_STRING_ELT(what, 1, Rf_mkChar(reason));
+  SEXP quote = PROTECT(Rf_ScalarLogical(subject->path != NULL));
+  SEXP call = PROTECT(Rf_lang3(Rf_install("warn"), what, quote));
+  Rf_eval(call, ns);
+  UNPROTECT(5);
+}
+
 static const char *class_of(enum status code) {
   switch (code) {
     case ERR_NOMEM: return "riffle_error_memory";
@@ -37,6 +49,7 @@ static const char *class_of(enum status code) {
     case ERR_TRUNCATED: return "riffle_error_corrupt";
     case ERR_FORMAT: return "riffle_error_format";
     case ERR_VERSION: return "riffle_error_version";
+    case ERR_LIMIT: return "riffle_error_limit";
     default: return "riffle_error_internal";
   }
 }

@@ -26,6 +26,8 @@ struct subject {
 NORETURN void throw_error(const struct error *e, const struct subject *subject);
 // The file's first bytes say more than e->what does.
 NORETURN void throw_not_ours(const unsigned char *first, size_t n, const struct subject *subject);
+// "<subject>: <reason>."
+void warn_reason(const char *reason, const struct subject *subject);
 NORETURN void throw_reason(const char *class, const char *reason, const struct subject *subject);
 // "`name` must be <takes>, not <value>."
 NORETURN void throw_argument(const char *name, const char *takes, SEXP value);

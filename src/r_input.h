@@ -7,6 +7,7 @@
 #ifndef RIFFLE_R_INPUT_H
 #define RIFFLE_R_INPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,12 +17,14 @@
 
 struct input {
   const unsigned char *at, *end;
+  bool swap;              // the stream is in the other byte order (XDR, mostly)
   struct reader *reader;  // where more comes from; NULL: nowhere
   const struct subject *subject;
+  uint64_t looked;        // reader->taken at the last look for an interrupt
 };
 
 struct input input_memory(const unsigned char *p, size_t n, const struct subject *subject);
-// The reader was opened with opts.build, and nothing has been taken from it.
+// The reader was opened with opts.build, and no byte has been taken from it.
 struct input input_reader(struct reader *r, const struct subject *subject);
 
 NORETURN void input_corrupt(const struct input *in, const char *reason);
@@ -44,16 +47,24 @@ static inline void input_bytes(struct input *in, void *p, size_t n) {
   in->at += n;
 }
 
-// A number in the byte order of this machine, as the binary format has it.
-static inline uint32_t input_word(struct input *in) {
+// A word that lies at p, in the byte order of this machine.
+static inline uint32_t input_word_at(const struct input *in, const unsigned char *p) {
   uint32_t word;
-  input_bytes(in, &word, 4);
+  memcpy(&word, p, 4);
+  if (in->swap) word = word >> 24 | (word >> 8 & 0xff00) | (word << 8 & 0xff0000) | word << 24;
   return word;
 }
 
-// The elements of a numeric vector, n bytes. Those of a short one are there on return, those of a
-// long one after input_wait(): until then the vector must stay reachable, also in an error.
-void input_numbers(struct input *in, void *p, size_t n);
+static inline uint32_t input_word(struct input *in) {
+  unsigned char bytes[4];
+  input_bytes(in, bytes, 4);
+  return input_word_at(in, bytes);
+}
+
+// The elements of a numeric vector: n bytes, in units of `unit` (1, 4 or 8). Those of a short one are
+// there on return, those of a long one after input_wait(): until then the vector must stay
+// reachable, also in an error.
+void input_numbers(struct input *in, void *p, size_t n, size_t unit);
 void input_wait(struct input *in);
 
 // The next strings, at most `most`, if they are at hand as items and codes; else NULL. They stay

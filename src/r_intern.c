@@ -5,6 +5,7 @@
 #include "r_header.h"
 #include "r_item.h"
 #include "r_prefetch.h"
+#include "r_progress.h"
 #include "r_stream.h"
 
 enum {
@@ -152,10 +153,8 @@ static SEXP read_cached(struct interner *c, uint32_t flags, int32_t len) {
 SEXP intern_read(struct interner *c) {
   const struct input *in = c->in;
   if (c->cache && in->end - in->at >= ITEM_HEAD + CACHED_LEN) {
-    uint32_t flags;
-    int32_t len;
-    memcpy(&flags, in->at, 4);
-    memcpy(&len, in->at + 4, 4);
+    const uint32_t flags = input_word_at(in, in->at);
+    const int32_t len = (int32_t) input_word_at(in, in->at + 4);
     if (len >= 0 && len <= CACHED_LEN) return read_cached(c, flags, len);
   } else if (c->n_read++ == CACHE_AFTER) {
     start_cache(c);
@@ -214,7 +213,7 @@ static void put_block(struct interner *c, SEXP x, R_xlen_t at, const struct stri
     put_codes(c, x, at, a);
   else
     put_items(c, x, at, a);
-  R_CheckUserInterrupt();
+  progress_look();
 }
 
 void intern_fill(struct interner *c, SEXP x) {
@@ -228,7 +227,7 @@ void intern_fill(struct interner *c, SEXP x) {
       continue;
     }
     SET_STRING_ELT(x, i++, intern_read(c));
-    if (i % INTERRUPT_STRIDE == 0) R_CheckUserInterrupt();
+    if (i % INTERRUPT_STRIDE == 0) progress_look();
   }
 }
 

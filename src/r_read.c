@@ -4,102 +4,110 @@
 #include "r_args.h"
 #include "r_build.h"
 #include "r_calls.h"
-#include "r_connection.h"
 #include "r_ffi.h"
+#include "r_open.h"
+#include "r_progress.h"
 #include "r_stream.h"
-#include "reader.h"
 
 struct read_call {
-  const char *path;  // NULL: from the connection, or a raw vector
-  struct connection connection;
-  SEXP input;
-  struct read_opts opts;
-  struct subject subject;
-  struct source source;
-  struct reader reader;
-  struct error err;  // the source's
+  struct opening opening;
+  struct progress progress;
+  SEXP refhook;
+  bool data_only;
 };
 
-static void throw_reader(struct read_call *c) {
-  if (c->reader.err.code == ERR_FORMAT) {
-    size_t n;
-    const unsigned char *first = reader_first_bytes(&c->reader, &n);
-    throw_not_ours(first, n, &c->subject);
+// A stream that nobody has looked at may be plain or not. The builder finds out, and is done if it
+// is; else all is read again, by R. Where nothing can be read twice R reads at once.
+static SEXP consume_unseen(struct read_call *c) {
+  struct opening *o = &c->opening;
+  if (o->source.can_seek) {
+    SEXP value = build_read(&o->reader, &o->subject, BUILD_IF_PLAIN);
+    if (value) return value;
+    opening_rewind(o);
   }
-  throw_error(&c->reader.err, &c->subject);
-}
-
-static void open_source(struct read_call *c) {
-  if (c->connection.con)
-    connection_source(&c->source, &c->connection);
-  else if (!c->path)
-    source_memory(&c->source, RAW_RO(c->input), (size_t) XLENGTH(c->input));
-  else if (source_file(&c->source, c->path, &c->err))
-    throw_error(&c->err, &c->subject);
-}
-
-// The builder takes words and numbers as they are in memory.
-static bool is_native(const struct read_call *c) {
-  return c->reader.header.big_endian == host_is_big_endian();
-}
-
-static void open_reader(struct read_call *c) {
-  const struct reader_opts opts = {.n_threads = c->opts.n_threads,
-                                   .verify_all = c->opts.verify_all};
-  if (reader_open(&c->reader, &c->source, &opts)) throw_reader(c);
-  enum status st;
-  while ((st = reader_start(&c->reader)) == AGAIN) R_CheckUserInterrupt();
-  if (st) throw_reader(c);
-  c->reader.opts.build = c->opts.data_only || (c->reader.header.plain && is_native(c));
+  return stream_read(c->refhook, &o->reader, &o->subject);
 }
 
 static SEXP consume(struct read_call *c) {
-  if (c->reader.opts.build) return build_read(&c->reader, &c->subject, c->opts.data_only);
-  return stream_read(c->opts.refhook, &c->reader, &c->subject);
+  struct opening *o = &c->opening;
+  const bool plain = opening_is_plain(o);
+  o->reader.opts.build = c->data_only || plain;
+  if (c->data_only) return build_read(&o->reader, &o->subject, BUILD_DATA);
+  if (plain) return build_read(&o->reader, &o->subject, BUILD_PLAIN);
+  if (opening_is_unseen(o)) return consume_unseen(c);
+  return stream_read(c->refhook, &o->reader, &o->subject);
+}
+
+// What validate_checksum = TRUE reads first is a pass of its own.
+static void measure(void *data, struct progress_amount *a) {
+  const struct opening *o = &((struct read_call *) data)->opening;
+  const struct reader *r = &o->reader;
+  if (!r->verified) a->doing = "check";
+  a->done = (double) (r->verified ? r->taken : r->stream_len);
+  a->total = opening_total(o);
 }
 
 static SEXP read_body(void *data) {
   struct read_call *c = data;
-  open_source(c);
-  open_reader(c);
+  if (!opening_open(&c->opening)) return NULL;
   SEXP value = PROTECT(consume(c));
-  enum status st;
-  while ((st = reader_finish(&c->reader)) == AGAIN) R_CheckUserInterrupt();
-  if (st) throw_reader(c);
+  opening_finish(&c->opening);
+  progress_finish(&c->progress);
   UNPROTECT(1);
   return value;
 }
 
 static void read_cleanup(void *data) {
   struct read_call *c = data;
-  reader_close(&c->reader);
-  source_close(&c->source);
+  opening_close(&c->opening);
   calls_end();
+  progress_end(&c->progress);
 }
 
-static SEXP run_read(struct read_call *c) {
+static SEXP run_read(struct opening opening, SEXP connection, const struct read_opts *opts) {
+  struct read_call c = {.opening = opening, .refhook = opts->refhook, .data_only = opts->data_only};
+  c.opening.n_threads = opts->n_threads;
+  c.opening.verify_all = opts->verify_all;
+  PROTECT(opening_connect(&c.opening, connection));
   calls_begin();
-  return R_ExecWithCleanup(read_body, c, read_cleanup, c);
-}
-
-SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only) {
-  const char *path = arg_place(file);
-  struct read_call c = {.path = path,
-                        .opts = arg_read_opts(validate, nthreads, refhook, data_only),
-                        .subject = {.doing = "read", .path = path}};
-  PROTECT(path ? R_NilValue : connection_open(&c.connection, file, &c.subject));
-  SEXP value = run_read(&c);
+  progress_begin(&c.progress, opts->progress, &c.opening.subject, measure, &c);
+  SEXP value = R_ExecWithCleanup(read_body, &c, read_cleanup, &c);
   UNPROTECT(1);
   return value;
 }
 
-SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook,
-                     SEXP data_only) {
+// In R's own hands, as far as what they are compressed by goes.
+static SEXP read_packed(const char *function, SEXP input, SEXP validate, SEXP nthreads,
+                        SEXP refhook, SEXP data_only, SEXP progress) {
+  SEXP name = PROTECT(Rf_mkString("riffle"));
+  SEXP ns = PROTECT(R_FindNamespace(name));
+  SEXP args = Rf_list6(input, validate, nthreads, refhook, data_only, progress);
+  SEXP call = PROTECT(Rf_lcons(Rf_install(function), args));
+  SEXP value = Rf_eval(call, ns);
+  UNPROTECT(3);
+  return value;
+}
+
+SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only,
+              SEXP progress) {
+  const char *path = arg_place(file);
+  struct read_opts opts = arg_read_opts(validate, nthreads, refhook, data_only);
+  opts.progress = arg_progress(progress);
+  const struct opening opening = {.path = path, .subject = {.doing = "read", .path = path}};
+  SEXP value = run_read(opening, path ? R_NilValue : file, &opts);
+  if (value) return value;
+  return read_packed("read_packed", file, validate, nthreads, refhook, data_only, progress);
+}
+
+SEXP ffi_deserialize(SEXP input, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only) {
   arg_raw(input, "input");
-  struct read_call c = {.input = input,
-                        .opts = arg_read_opts(validate, nthreads, refhook, data_only),
-                        .subject = {.doing = "read", .thing = "the raw vector"}};
-  return run_read(&c);
+  struct read_opts opts = arg_read_opts(validate, nthreads, refhook, data_only);
+  opts.progress = PROGRESS_DEFAULT;
+  const struct subject subject = {.doing = "read", .thing = "the raw vector"};
+  SEXP value = run_read((struct opening){.input = input, .subject = subject}, R_NilValue, &opts);
+  if (value) return value;
+  return read_packed("deserialize_packed", input, validate, nthreads, refhook, data_only,
+                     R_NilValue);
 }
 
 SEXP ffi_unmarshall(SEXP input, SEXP data_only) {

@@ -4,6 +4,7 @@
 #include "r_calls.h"
 #include "r_connection.h"
 #include "r_ffi.h"
+#include "r_progress.h"
 #include "r_stream.h"
 #include "r_walk.h"
 #include "writer.h"
@@ -19,6 +20,8 @@ struct save_call {
   struct sink sink;
   struct writer writer;
   struct error err;  // the sink's
+  double total;      // of the stream, for the progress; 0: not counted yet
+  struct progress progress;
 };
 
 static void open_sink(struct save_call *c) {
@@ -28,12 +31,13 @@ static void open_sink(struct save_call *c) {
   else if (!c->path)
     sink_memory(&c->sink);
   else
-    while ((st = sink_file(&c->sink, c->path, &c->err)) == AGAIN) R_CheckUserInterrupt();
+    while ((st = sink_file(&c->sink, c->path, &c->err)) == AGAIN) progress_look();
   if (st) throw_error(&c->err, &c->subject);
 }
 
 static void open_writer(struct save_call *c, bool plain) {
   const struct writer_opts opts = {
+      .container = save_container(c->opts.format),
       .block = {.codec = c->opts.codec, .level = c->opts.level, .filter = c->opts.filter},
       .n_threads = c->opts.n_threads,
       .stream_version = 3,
@@ -43,8 +47,9 @@ static void open_writer(struct save_call *c, bool plain) {
 
 static void finish_writer(struct save_call *c) {
   enum status st;
-  while ((st = writer_finish(&c->writer)) == AGAIN) R_CheckUserInterrupt();
+  while ((st = writer_finish(&c->writer)) == AGAIN) progress_look();
   if (st) throw_error(&c->writer.err, &c->subject);
+  progress_finish(&c->progress);
 }
 
 static bool walk_object(struct save_call *c, bool pointers) {
@@ -73,6 +78,18 @@ static void write_object(struct save_call *c) {
   finish_writer(c);
 }
 
+// The total takes a walk through the object: few calls take so long that it is asked for.
+static void measure(void *data, struct progress_amount *a) {
+  struct save_call *c = data;
+  if (c->total == 0) {
+    struct header h;
+    header_get(&h);
+    c->total = walk_size(c->object, &h, &c->subject);
+  }
+  a->done = (double) c->writer.stream_len;
+  if (c->total > 0) a->total = c->total;
+}
+
 static SEXP save_body(void *data) {
   struct save_call *c = data;
   open_sink(c);
@@ -90,30 +107,36 @@ static void save_cleanup(void *data) {
   writer_close(&c->writer);
   sink_close(&c->sink);
   calls_end();
+  progress_end(&c->progress);
 }
 
 static SEXP run_save(struct save_call *c) {
   calls_begin();
+  progress_begin(&c->progress, c->opts.progress, &c->subject, measure, c);
   return R_ExecWithCleanup(save_body, c, save_cleanup, c);
 }
 
 SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
-              SEXP refhook) {
+              SEXP refhook, SEXP format, SEXP progress) {
   const char *path = arg_place(file);
   struct save_call c = {.object = object,
                         .path = path,
-                        .opts = arg_save_opts(level, shuffle, nthreads, codec, refhook),
+                        .opts = arg_save_opts(arg_format(format), level, shuffle, nthreads, codec,
+                                              refhook),
                         .subject = {.doing = path ? "save" : "save to", .path = path}};
+  c.opts.progress = arg_progress(progress);
   PROTECT(path ? R_NilValue : connection_open(&c.connection, file, &c.subject));
   SEXP value = run_save(&c);
   UNPROTECT(1);
   return value;
 }
 
-SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook) {
+SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
+                   SEXP refhook) {
   struct save_call c = {.object = object,
-                        .opts = arg_save_opts(level, shuffle, nthreads, codec, refhook),
+                        .opts = arg_save_opts(SAVE_RIFFLE, level, shuffle, nthreads, codec, refhook),
                         .subject = {.doing = "serialize", .thing = "the object"}};
+  c.opts.progress = PROGRESS_DEFAULT;
   return run_save(&c);
 }
 

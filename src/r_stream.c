@@ -5,17 +5,19 @@
 #include <stdint.h>
 
 #include "r_depth.h"
+#include "r_progress.h"
 
 enum {
   CHUNK_ELEMENTS = 8096,     // R hands over numbers in chunks of so many
   INTERRUPT_STRIDE = 1 << 20 // bytes between two looks for an interrupt
 };
 
-// R's serializer looks for interrupts itself only since 4.4, its unserializer never.
+// R's serializer looks for interrupts itself only since 4.4, its unserializer never. While one of
+// its buffers is half written or half filled the look is R's own, which runs no code of ours.
 static void look_for_interrupt(size_t *since, size_t len) {
   if ((*since += len + 1) <= INTERRUPT_STRIDE) return;
   *since = 0;
-  R_CheckUserInterrupt();
+  progress_look();
 }
 
 // ---- the refhook --------------------------------------------------------------------------
@@ -316,6 +318,31 @@ bool stream_to_memory(SEXP object, int version, unsigned char *out, size_t len) 
   struct bare_stream b = {.out = out, .cap = len};
   bare_serialize(object, version, &b);
   return b.len == len;
+}
+
+struct hash_stream {
+  struct hash *hash;
+  size_t header_left;
+  size_t since_interrupt;
+};
+
+static void hash_bytes(R_outpstream_t stream, void *buf, int length) {
+  struct hash_stream *h = stream->data;
+  const size_t len = (size_t) length;
+  depth_check(&bare_subject);
+  look_for_interrupt(&h->since_interrupt, len);
+  if (h->header_left)
+    h->header_left -= len;  // R hands it over apart
+  else
+    hash_put(h->hash, buf, len);
+}
+
+void stream_hash(SEXP object, struct hash *hash) {
+  struct hash_stream h = {.hash = hash, .header_left = 14};
+  struct R_outpstream_st out;
+  R_InitOutPStream(&out, (R_pstream_data_t) &h, R_pstream_binary_format, 2, out_char, hash_bytes, NULL,
+                   R_NilValue);
+  R_Serialize(object, &out);
 }
 
 struct memory_in {

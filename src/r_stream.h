@@ -9,6 +9,7 @@
 #include <Rinternals.h>
 #include <stddef.h>
 
+#include "hash.h"
 #include "r_error.h"
 #include "reader.h"
 #include "writer.h"
@@ -21,6 +22,8 @@ SEXP stream_read(SEXP refhook, struct reader *r, const struct subject *subject);
 // and back.
 double stream_size(SEXP object, int version);
 bool stream_to_memory(SEXP object, int version, unsigned char *out, size_t len);
+// The same of version 2 into a hash, without the header, which names R's version.
+void stream_hash(SEXP object, struct hash *hash);
 SEXP stream_from_memory(const unsigned char *in, size_t len);
 
 #endif

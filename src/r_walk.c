@@ -8,12 +8,16 @@
 
 #include "r_altrep.h"
 #include "r_attrib.h"
+#include "r_carrier.h"
 #include "r_chars.h"
 #include "r_depth.h"
+#include "r_env.h"
 #include "r_prefetch.h"
+#include "r_progress.h"
 #include "r_refs.h"
+#include "r_stream.h"
 
-// One traversal, four uses. The functions marked INLINE take the mode as a constant and are
+// One traversal, five uses. The functions marked INLINE take the mode as a constant and are
 // compiled once for each, so that none pays for another's output.
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
@@ -25,7 +29,8 @@ enum mode {
   LOOK,    // is it plain?
   COUNT,   // the same, and how long is the stream?
   MEMORY,  // into memory of just that length
-  BLOCKS   // to a writer
+  BLOCKS,  // to a writer
+  HASH     // to a hash; not quite the stream, see walk_hash()
 };
 
 enum {
@@ -44,6 +49,8 @@ enum {
   WORD_ALTREP = 238,
   WORD_BASE_ENV = 241,
   WORD_EMPTY_ENV = 242,
+  WORD_PACKAGE = 248,
+  WORD_NAMESPACE = 249,
   WORD_BASE_NAMESPACE = 250,
   WORD_MISSING = 251,
   WORD_UNBOUND = 252,
@@ -62,6 +69,7 @@ struct walk {
   uint64_t len;                // COUNT: of the stream so far
   unsigned char *at, *end;     // MEMORY: what is left of it
   struct writer *writer;       // BLOCKS
+  struct hash *hash;           // HASH
   size_t since_interrupt;
   struct refs refs;
   struct chars_cache chars;
@@ -74,6 +82,7 @@ static void walk_open(struct walk *w, const struct subject *subject) {
   w->len = 0;
   w->at = w->end = NULL;
   w->writer = NULL;
+  w->hash = NULL;
   w->since_interrupt = 0;
   w->chars.ready = false;
   refs_open(&w->refs);
@@ -82,7 +91,7 @@ static void walk_open(struct walk *w, const struct subject *subject) {
 static void tick(struct walk *w, size_t cost) {
   if ((w->since_interrupt += cost) < INTERRUPT_STRIDE) return;
   w->since_interrupt = 0;
-  R_CheckUserInterrupt();
+  progress_look();
 }
 
 // ---- where the bytes go -------------------------------------------------------------------
@@ -102,7 +111,7 @@ static bool again(const struct walk *w, enum status st) {
     check_writer(w, st);
     return false;
   }
-  R_CheckUserInterrupt();
+  progress_look();
   return true;
 }
 
@@ -131,12 +140,27 @@ INLINE void put(struct walk *w, const void *p, size_t n, enum mode mode) {
   if (mode == COUNT) w->len += n;
   if (mode == MEMORY) put_memory(w, p, n);
   if (mode == BLOCKS) put_blocks(w, p, n);
+  if (mode == HASH) hash_put(w->hash, p, n);
 }
 
 INLINE void put_word(struct walk *w, uint32_t word, enum mode mode) { put(w, &word, 4, mode); }
 
+// The same text in UTF-8 has the same hash, as it is identical().
+static void hash_translated(struct walk *w, SEXP s) {
+  const void *vmax = vmaxget();
+  const char *text = Rf_translateCharUTF8(s);
+  const uint32_t head[2] = {CHARS_UTF8, (uint32_t) strlen(text)};
+  put(w, head, sizeof(head), HASH);
+  put(w, text, head[1], HASH);
+  vmaxset(vmax);
+}
+
 INLINE void put_string(struct walk *w, SEXP s, enum mode mode) {
   const struct string_item item = chars_item(s);
+  if (mode == HASH && chars_may_translate(item.flags) && s != NA_STRING) {
+    hash_translated(w, s);
+    return;
+  }
   put_word(w, item.flags, mode);
   put(w, &item.len, 4, mode);
   if (item.len > 0) put(w, item.chars, (size_t) item.len, mode);
@@ -240,6 +264,94 @@ static void copy_strings(struct walk *w, const SEXP *p, R_xlen_t n) {
   }
 }
 
+// ---- numbers and strings to a hash --------------------------------------------------------
+
+// ALTREP vectors are taken in pieces rather than expanded: x stays as it is.
+enum { REGION = 1 << 9 };  // elements
+
+static void hash_region(struct walk *w, SEXP x, R_xlen_t at, R_xlen_t n) {
+  union {
+    int i[REGION];
+    double d[REGION];
+    Rcomplex c[REGION];
+    Rbyte b[REGION];
+  } part;
+  R_xlen_t got;
+  size_t size = 4;
+  switch (TYPEOF(x)) {
+    case LGLSXP: got = LOGICAL_GET_REGION(x, at, n, part.i); break;
+    case INTSXP: got = INTEGER_GET_REGION(x, at, n, part.i); break;
+    case REALSXP: got = REAL_GET_REGION(x, at, n, part.d), size = 8; break;
+    case CPLXSXP: got = COMPLEX_GET_REGION(x, at, n, part.c), size = 16; break;
+    default: got = RAW_GET_REGION(x, at, n, part.b), size = 1;
+  }
+  if (got != n) throw_changed(w);
+  put(w, &part, (size_t) n * size, HASH);
+  tick(w, (size_t) n * size);
+}
+
+static void hash_numbers(struct walk *w, SEXP x, size_t len) {
+  const unsigned char *p = DATAPTR_OR_NULL(x);
+  if (!p) {
+    const R_xlen_t n = XLENGTH(x);
+    for (R_xlen_t i = 0; i < n; i += REGION) hash_region(w, x, i, n - i < REGION ? n - i : REGION);
+    return;
+  }
+  while (len) {
+    const size_t n = len < INTERRUPT_STRIDE ? len : INTERRUPT_STRIDE;
+    put(w, p, n, HASH);
+    p += n;
+    len -= n;
+    tick(w, n);
+  }
+}
+
+INLINE void hash_string(struct walk *w, SEXP s) {
+  const struct chars_entry *e = chars_cache_get(&w->chars, s);
+  uint32_t flags;
+  if (e) memcpy(&flags, e->bytes, 4);
+  if (e && (!chars_may_translate(flags) || s == NA_STRING))
+    put(w, e->bytes, e->len, HASH);
+  else
+    put_string(w, s, HASH);
+}
+
+// What ALTREP makes may be gone soon, and its address another's: nothing for the cache.
+static void hash_fresh_string(struct walk *w, SEXP s) {
+  PROTECT(s);
+  put_string(w, s, HASH);
+  UNPROTECT(1);
+}
+
+// Asked for one by one, numbers that are to be strings would keep them: so a copy is asked.
+static SEXP copy_of_deferred(SEXP x) {
+  SEXP info = PROTECT(Rf_list3(altrep_class(x), altrep_package(x), Rf_ScalarInteger(STRSXP)));
+  SEXP copy = altrep_restore(info, R_altrep_data1(x));
+  UNPROTECT(1);
+  return copy ? copy : x;
+}
+
+static void hash_strings(struct walk *w, SEXP x, R_xlen_t n) {
+  const SEXP *p = DATAPTR_OR_NULL(x);
+  SEXP from = p ? x : ALTREP(x) && altrep_form(x) == ALTREP_DATA1 ? copy_of_deferred(x) : x;
+  PROTECT(from);
+  for (R_xlen_t i = 0; i < n; i++) {
+    if (p && n - i > PREFETCH) prefetch(p[i + PREFETCH]);
+    if (i && i % STRINGS_STRIDE == 0) tick(w, INTERRUPT_STRIDE / 4);
+    if (p)
+      hash_string(w, p[i]);
+    else
+      hash_fresh_string(w, STRING_ELT(from, i));
+  }
+  UNPROTECT(1);
+}
+
+// What a wrapper of an ALTREP vector, or one that knows something, wraps.
+static SEXP unwrap(SEXP x) {
+  while (ALTREP(x) && altrep_form(x) == ALTREP_WRAPPER) x = R_altrep_data1(x);
+  return x;
+}
+
 // ---- numbers and strings in any mode ------------------------------------------------------
 
 static void count_strings(struct walk *w, const SEXP *p, R_xlen_t n) {
@@ -255,6 +367,10 @@ static void count_strings(struct walk *w, const SEXP *p, R_xlen_t n) {
 INLINE void strings(struct walk *w, SEXP x, R_xlen_t n, enum mode mode) {
   if (mode == LOOK || n == 0) return;
   if (!w->chars.ready) chars_cache_clear(&w->chars);
+  if (mode == HASH) {
+    hash_strings(w, unwrap(x), n);
+    return;
+  }
   const SEXP *p = STRING_PTR_RO(x);
   if (mode == COUNT) count_strings(w, p, n);
   if (mode == MEMORY) copy_strings(w, p, n);
@@ -268,6 +384,10 @@ INLINE void strings(struct walk *w, SEXP x, R_xlen_t n, enum mode mode) {
 INLINE void numbers(struct walk *w, SEXP x, size_t len, enum mode mode) {
   if (mode == COUNT) w->len += len;
   if (mode == LOOK || mode == COUNT || len == 0) return;
+  if (mode == HASH) {
+    hash_numbers(w, unwrap(x), len);
+    return;
+  }
   const void *p = DATAPTR_RO(x);
   if (mode == MEMORY) copy_numbers(w, p, len);
   if (mode == BLOCKS && len >= NUMBERS_MIN_LEN) lend(w, p, len, number_type_of(TYPEOF(x)));
@@ -303,6 +423,7 @@ static void look_item(struct walk *w, SEXP x);
 static void count_item(struct walk *w, SEXP x);
 static void memory_item(struct walk *w, SEXP x);
 static void blocks_item(struct walk *w, SEXP x);
+static void hash_item(struct walk *w, SEXP x);
 
 // A whole item, by the copy of any_item() for the mode.
 INLINE void item(struct walk *w, SEXP x, enum mode mode) {
@@ -311,6 +432,7 @@ INLINE void item(struct walk *w, SEXP x, enum mode mode) {
     case COUNT: count_item(w, x); return;
     case MEMORY: memory_item(w, x); return;
     case BLOCKS: blocks_item(w, x); return;
+    case HASH: hash_item(w, x); return;
   }
 }
 
@@ -362,6 +484,7 @@ static void look_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, va
 static void count_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, COUNT); }
 static void memory_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, MEMORY); }
 static void blocks_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, BLOCKS); }
+static void hash_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, HASH); }
 
 INLINE void attributes(struct walk *w, SEXP x, enum mode mode) {
   switch (mode) {
@@ -369,9 +492,12 @@ INLINE void attributes(struct walk *w, SEXP x, enum mode mode) {
     case COUNT: attrib_each(x, count_attribute, w); break;
     case MEMORY: attrib_each(x, memory_attribute, w); break;
     case BLOCKS: attrib_each(x, blocks_attribute, w); break;
+    case HASH: attrib_each(x, hash_attribute, w); break;
   }
   put_word(w, WORD_NIL, mode);
 }
+
+static void hash_environment(struct walk *w, SEXP x);
 
 INLINE void environment(struct walk *w, SEXP x, enum mode mode) {
   if (x == R_GlobalEnv)
@@ -382,6 +508,8 @@ INLINE void environment(struct walk *w, SEXP x, enum mode mode) {
     put_word(w, WORD_EMPTY_ENV, mode);
   else if (x == R_BaseNamespace)
     put_word(w, WORD_BASE_NAMESPACE, mode);
+  else if (mode == HASH)
+    hash_environment(w, x);
   else
     foreign(w, mode);
 }
@@ -402,11 +530,11 @@ static bool is_odd_tag(SEXP tag) { return tag != R_NilValue && TYPEOF(tag) != SY
 INLINE void cell(struct walk *w, SEXP x, enum mode mode) {
   const bool has_attributes = attrib_any(x);
   const SEXP tag = TAG(x);
-  if (is_odd_tag(tag)) {
+  if (mode != HASH && is_odd_tag(tag)) {
     foreign(w, mode);
     return;
   }
-  if (mode != MEMORY && has_levels(x)) w->foreign = true;
+  if (mode != MEMORY && mode != HASH && has_levels(x)) w->foreign = true;
   put_word(w, flags_of(x, LISTSXP, has_attributes) | (tag != R_NilValue ? FLAG_TAG : 0), mode);
   if (has_attributes) attributes(w, x, mode);
   if (tag != R_NilValue) item(w, tag, mode);
@@ -430,7 +558,11 @@ INLINE void pairlist(struct walk *w, SEXP x, enum mode mode) {
 INLINE void list(struct walk *w, SEXP x, R_xlen_t n, enum mode mode) {
   depth_check(w->subject);
   if (n == 0) return;
-  const SEXP *p = DATAPTR_RO(x);
+  if (mode == HASH && !DATAPTR_OR_NULL(x)) {
+    foreign(w, mode);  // an ALTREP class that makes its elements when asked
+    return;
+  }
+  const SEXP *p = mode == HASH ? DATAPTR_OR_NULL(x) : DATAPTR_RO(x);
   for (R_xlen_t i = 0; i < n && i < AHEAD; i++) prefetch(p[i]);
   for (R_xlen_t i = 0; i < n && !w->foreign; i++) {
     if (n - i > AHEAD) prefetch(p[i + AHEAD]);
@@ -479,7 +611,7 @@ INLINE void vector(struct walk *w, SEXP x, SEXPTYPE type, enum mode mode) {
   switch (type) {
     case STRSXP: strings(w, x, n, mode); break;
     case VECSXP:
-    case EXPRSXP: list(w, x, n, mode); break;
+    case EXPRSXP: list(w, mode == HASH ? unwrap(x) : x, n, mode); break;
     case REALSXP: numbers(w, x, (size_t) n * 8, mode); break;
     case CPLXSXP: numbers(w, x, (size_t) n * 16, mode); break;
     case RAWSXP: numbers(w, x, (size_t) n, mode); break;
@@ -515,10 +647,131 @@ INLINE void altrep(struct walk *w, SEXP x, enum altrep_form form, enum mode mode
   attributes(w, x, mode);
 }
 
+// ---- code and environments, which only the hash walks --------------------------------------
+
+// Where code was written does not count, as it does not for identical().
+static bool is_srcref(SEXP tag) {
+  const char *name = R_CHAR(PRINTNAME(tag));
+  return strcmp(name, "srcref") == 0 || strcmp(name, "srcfile") == 0 ||
+         strcmp(name, "wholeSrcref") == 0;
+}
+
+static void note_attribute(void *any, SEXP tag, SEXP value) {
+  (void) value;
+  if (!is_srcref(tag)) *(bool *) any = true;
+}
+
+static void code_attribute(void *w, SEXP tag, SEXP value) {
+  if (!is_srcref(tag)) attribute(w, tag, value, HASH);
+}
+
+// Flags and attributes of a call or a function.
+static void hash_code_head(struct walk *w, SEXP x, SEXPTYPE type, bool has_tag) {
+  bool any = false;
+  attrib_each(x, note_attribute, &any);
+  put_word(w, flags_of(x, type, any) | (has_tag ? FLAG_TAG : 0), HASH);
+  if (!any) return;
+  attrib_each(x, code_attribute, w);
+  put_word(w, WORD_NIL, HASH);
+}
+
+// Of the call that makes a function, the fourth part is its source reference, or NULL.
+static bool has_srcref_part(SEXP x) {
+  return TYPEOF(CAR(x)) == SYMSXP && strcmp(R_CHAR(PRINTNAME(CAR(x))), "function") == 0 &&
+         Rf_length(x) == 4;
+}
+
+static void hash_call(struct walk *w, SEXP x) {
+  depth_check(w->subject);
+  hash_code_head(w, x, LANGSXP, TAG(x) != R_NilValue);
+  if (TAG(x) != R_NilValue) hash_item(w, TAG(x));
+  hash_item(w, CAR(x));
+  if (!has_srcref_part(x)) {
+    hash_item(w, CDR(x));
+    return;
+  }
+  cell(w, CDR(x), HASH);
+  cell(w, CDDR(x), HASH);
+  put_word(w, LISTSXP, HASH);
+  put_word(w, WORD_NIL, HASH);
+  put_word(w, WORD_NIL, HASH);
+}
+
+static void hash_closure(struct walk *w, SEXP x) {
+  depth_check(w->subject);
+  hash_code_head(w, x, CLOSXP, true);
+  hash_item(w, closure_env(x));
+  hash_item(w, closure_formals(x));
+  SEXP body = PROTECT(closure_body(x));
+  hash_item(w, body);
+  UNPROTECT(1);
+}
+
+static void hash_code(struct walk *w, SEXP x, SEXPTYPE type) {
+  switch (type) {
+    case LANGSXP: hash_call(w, x); break;
+    case CLOSXP: hash_closure(w, x); break;
+    case BCODESXP: hash_item(w, R_BytecodeExpr(x)); break;
+    case BUILTINSXP:
+    case SPECIALSXP: stream_hash(x, w->hash); break;  // R alone knows its name
+    default: foreign(w, HASH);
+  }
+}
+
+static void hash_names(struct walk *w, uint32_t type, SEXP names) {
+  const uint32_t head[3] = {type, 0, (uint32_t) XLENGTH(names)};
+  put(w, head, sizeof(head), HASH);
+  for (R_xlen_t i = 0; i < XLENGTH(names); i++) put_string(w, STRING_ELT(names, i), HASH);
+}
+
+static void hash_binding(struct walk *w, SEXP env, SEXP name) {
+  const struct binding b = env_binding(env, name);
+  if (b.kind == BINDING_ODD) {
+    foreign(w, HASH);
+    return;
+  }
+  PROTECT(b.value);
+  put_word(w, (uint32_t) b.kind | (b.locked ? FLAG_OBJECT : 0), HASH);
+  symbol(w, name, HASH);
+  hash_item(w, b.value);
+  if (b.kind == BINDING_DELAYED) hash_item(w, b.env);
+  UNPROTECT(1);
+}
+
+// R writes its hash table as it lies in memory. Here the bindings come in the order of their names.
+static void hash_bindings(struct walk *w, SEXP x) {
+  R_xlen_t n;
+  const SEXP *symbols = env_symbols(x, &n);
+  const uint32_t head[2] = {ENVSXP, R_EnvironmentIsLocked(x)};
+  put(w, head, sizeof(head), HASH);
+  hash_item(w, env_parent(x));
+  put_word(w, (uint32_t) n, HASH);
+  for (R_xlen_t i = 0; i < n && !w->foreign; i++) hash_binding(w, x, symbols[i]);
+  attributes(w, x, HASH);
+}
+
+static void hash_environment(struct walk *w, SEXP x) {
+  depth_check(w->subject);
+  if (reference(w, x, HASH)) return;
+  if (R_IsPackageEnv(x)) {
+    SEXP name = PROTECT(R_PackageEnvName(x));
+    hash_names(w, WORD_PACKAGE, name);
+    UNPROTECT(1);
+  } else if (R_IsNamespaceEnv(x)) {
+    SEXP spec = PROTECT(R_NamespaceEnvSpec(x));
+    hash_names(w, WORD_NAMESPACE, spec);
+    UNPROTECT(1);
+  } else {
+    hash_bindings(w, x);
+  }
+}
+
+// ---- any item -----------------------------------------------------------------------------
+
 INLINE void any_item(struct walk *w, SEXP x, enum mode mode) {
   if (w->foreign) return;
   const SEXPTYPE type = TYPEOF(x);
-  const enum altrep_form form = ALTREP(x) ? altrep_form(x) : ALTREP_ORDINARY;
+  const enum altrep_form form = mode != HASH && ALTREP(x) ? altrep_form(x) : ALTREP_ORDINARY;
   tick(w, ITEM_COST);
   if (form == ALTREP_FOREIGN) {
     foreign(w, mode);
@@ -544,7 +797,11 @@ INLINE void any_item(struct walk *w, SEXP x, enum mode mode) {
     case VECSXP:
     case EXPRSXP:
     case RAWSXP: vector(w, x, type, mode); break;
-    default: foreign(w, mode); break;
+    default:
+      if (mode == HASH)
+        hash_code(w, x, type);
+      else
+        foreign(w, mode);
   }
 }
 
@@ -552,6 +809,7 @@ static void look_item(struct walk *w, SEXP x) { any_item(w, x, LOOK); }
 static void count_item(struct walk *w, SEXP x) { any_item(w, x, COUNT); }
 static void memory_item(struct walk *w, SEXP x) { any_item(w, x, MEMORY); }
 static void blocks_item(struct walk *w, SEXP x) { any_item(w, x, BLOCKS); }
+static void hash_item(struct walk *w, SEXP x) { any_item(w, x, HASH); }
 
 // ---- what r_walk.h declares ---------------------------------------------------------------
 
@@ -590,5 +848,13 @@ bool walk_save(SEXP x, bool pointers, const struct header *h, struct writer *wri
   w.writer = writer;
   put(&w, h->bytes, h->len, BLOCKS);
   blocks_item(&w, x);
+  return !w.foreign;
+}
+
+bool walk_hash(SEXP x, struct hash *hash, const struct subject *subject) {
+  struct walk w;
+  walk_open(&w, subject);
+  w.hash = hash;
+  hash_item(&w, x);
   return !w.foreign;
 }

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "hash.h"
 #include "r_error.h"
 #include "r_header.h"
 #include "writer.h"
@@ -41,5 +42,14 @@ void walk_to_memory(SEXP x, const struct header *h, unsigned char *out, size_t l
 // writer_finish(), or writer_close().
 bool walk_save(SEXP x, bool pointers, const struct header *h, struct writer *w,
                const struct subject *subject);
+
+// Puts a stream into the hash that is the same for equal objects. Of data it is that of version 2,
+// which has no ALTREP forms, without the header: all vectors are written element by element, and
+// strings are written in UTF-8 unless they are bytes. Unlike the others it takes code and
+// environments, too, in a form of its own: functions without byte code, without source references
+// and without flags for the compiler; an environment's bindings in the order of their names, those
+// that are promises not forced. False: x holds something else (`...`, a promise, a weak
+// reference), and what was put is of no use.
+bool walk_hash(SEXP x, struct hash *hash, const struct subject *subject);
 
 #endif

@@ -23,11 +23,13 @@ enum status reader_open(struct reader *r, struct source *source, const struct re
                        .opts = *opts,
                        .verified = !opts->verify_all,
                        .stream_total = UINT64_MAX};
-  const size_t n_slots = 2 * (size_t) opts->n_threads + 2;
-  if (ring_open(&r->ring, n_slots, opts->n_threads, (struct ring_ops){.work = work}, r))
+  const unsigned most = r->container->max_threads;
+  if (most && r->opts.n_threads > most) r->opts.n_threads = most;
+  const size_t n_slots = 2 * (size_t) r->opts.n_threads + 2;
+  if (ring_open(&r->ring, n_slots, r->opts.n_threads, (struct ring_ops){.work = work}, r))
     return no_memory(r);
   r->jobs = calloc(n_slots, sizeof(struct read_job));
-  r->coders = calloc(opts->n_threads, sizeof(struct coder));
+  r->coders = calloc(r->opts.n_threads, sizeof(struct coder));
   r->chain = XXH3_createState();
   if (!r->jobs || !r->coders || !r->chain) return no_memory(r);
   for (size_t i = 0; i < n_slots; i++) r->ring.slots[i].job = &r->jobs[i];
@@ -109,6 +111,29 @@ enum status reader_need(struct reader *r, size_t n) {
   return OK;
 }
 
+// Reads into the piece, none of which is left, or into a fresh one. Nothing more: the end.
+static enum status read_some(struct reader *r, size_t n) {
+  if (r->source->bytes) return r->piece ? OK : next_piece(r, 0);
+  if ((!r->piece || r->piece->buffer.cap == r->piece->len) && next_piece(r, 1)) return r->err.code;
+  struct piece *p = r->piece;
+  const size_t room = p->buffer.cap - p->len;
+  size_t got = 0;
+  const enum status st = source_read(r->source, p->buffer.p + p->len,
+                                     r->source->can_seek || n > room ? room : n, &got, &r->err);
+  p->len += got;
+  return st == AGAIN && got ? OK : st;
+}
+
+enum status reader_some(struct reader *r, size_t n, size_t *got) {
+  if (!r->piece || r->piece_at == r->piece->len) {
+    const enum status st = read_some(r, n);
+    if (st) return st;
+  }
+  *got = r->piece->len - r->piece_at;
+  if (*got > n) *got = n;
+  return OK;
+}
+
 // ---- blocks -------------------------------------------------------------------------------
 
 static enum status adopt_ring_error(struct reader *r, enum status st) {
@@ -138,19 +163,20 @@ static enum status load(struct reader *r) {
   j->piece = r->piece;
   j->piece->n_users++;
   j->dest = NULL;
+  j->goes_on = false;
   j->as_strings = r->opts.build && j->header.kind == BLOCK_STRINGS;
   j->held = r->opts.build && j->header.kind == BLOCK_NUMBERS;
   return j->held ? OK : submit(r, s);
 }
 
-// The oldest slot, or NULL at the end of the stream; fills the ring on the way.
+// The oldest slot, or NULL at the end of the stream; fills the ring on the way, if it may read ahead.
 static enum status front(struct reader *r, struct slot **s) {
   if (r->open) {
     ring_release(&r->ring);
     r->open = false;
   }
   if (r->err.code) return r->err.code;
-  while (!r->ended && (!ring_peek(&r->ring) || ring_has_free(&r->ring))) {
+  while (!r->ended && (!ring_peek(&r->ring) || (!r->opts.exact && ring_has_free(&r->ring)))) {
     const enum status st = load(r);
     if (st == AGAIN && ring_peek(&r->ring)) break;
     if (st) return st;
@@ -198,27 +224,48 @@ static enum status strings_as_bytes(struct reader *r, struct read_job *j) {
   return OK;
 }
 
-enum status reader_fill(struct reader *r) {
+// A block is handed out.
+static enum status count(struct reader *r, const struct read_job *j) {
+  r->goes_on |= j->goes_on;
+  r->taken += j->raw_len;
+  if (!r->opts.max_len || r->taken <= r->opts.max_len) return OK;
+  return fail(&r->err, ERR_LIMIT, 0, "its stream is longer than the limit of riffle.max_bytes");
+}
+
+// Hands out the next block that holds anything, unless there is some left of this one. *any is false
+// at the end of the stream.
+static enum status next_block(struct reader *r, size_t wanted, bool *any) {
+  r->wanted = wanted;
+  *any = true;
   while (r->at == r->end) {
     struct slot *s = NULL;
     enum status st = front(r, &s);
-    if (st) return st;
-    if (!s) return fail(&r->err, ERR_CORRUPT, 0, "its stream ends inside an object");
+    *any = s != NULL;
+    if (st || !s) return st;
     struct read_job *j = s->job;
     if (j->held && submit(r, s)) return r->err.code;
     if ((st = adopt_ring_error(r, ring_done(&r->ring, s)))) return st;
     if (j->as_strings && strings_as_bytes(r, j)) return r->err.code;
     r->open = true;
-    r->taken += j->raw_len;
+    if (count(r, j)) return r->err.code;
     r->at = j->view;
     r->end = j->view + j->raw_len;
   }
   return OK;
 }
 
+static enum status fill(struct reader *r, size_t wanted) {
+  bool any;
+  const enum status st = next_block(r, wanted, &any);
+  if (st || any) return st;
+  return fail(&r->err, ERR_CORRUPT, 0, "its stream ends inside an object");
+}
+
+enum status reader_fill(struct reader *r) { return fill(r, 1); }
+
 enum status reader_get_slow(struct reader *r, void **p, size_t *n) {
   while (*n) {
-    const enum status st = reader_fill(r);
+    const enum status st = fill(r, *n);
     if (st) return st;
     const size_t have = (size_t) (r->end - r->at);
     const size_t k = *n < have ? *n : have;
@@ -242,21 +289,22 @@ enum status reader_numbers(struct reader *r, void **p, size_t *n) {
       continue;
     }
     struct slot *s = NULL;
+    r->wanted = *n;
     const enum status st = front(r, &s);
     if (st) return st;
     struct read_job *j = s ? s->job : NULL;
     if (!j || !j->held || j->raw_len > *n) {
-      const enum status filled = reader_fill(r);
+      const enum status filled = fill(r, *n);
       if (filled) return filled;
       continue;
     }
+    if (count(r, j)) return r->err.code;
     j->dest = *p;
-    r->taken += j->raw_len;
     *p = (char *) *p + j->raw_len;
     *n -= j->raw_len;
     if (submit(r, s)) return r->err.code;
     ring_release(&r->ring);
-    if (*n && r->n_blocks % READER_BLOCKS_PER_LOOK == 0) return AGAIN;
+    if (*n && ++r->n_numbers % READER_BLOCKS_PER_LOOK == 0) return AGAIN;
   }
   return OK;
 }
@@ -267,7 +315,7 @@ enum status reader_wait(struct reader *r) {
 
 enum status reader_strings(struct reader *r, size_t most, const struct string_array **out) {
   *out = NULL;
-  if (r->at < r->end) return OK;
+  if (r->at < r->end || r->opts.exact) return OK;
   struct slot *s = NULL;
   enum status st = front(r, &s);
   if (st) return st;
@@ -275,35 +323,25 @@ enum status reader_strings(struct reader *r, size_t most, const struct string_ar
   if (!j || !j->as_strings || j->header.count > most) return OK;
   if ((st = adopt_ring_error(r, ring_done(&r->ring, s)))) return st;
   r->open = true;
-  r->taken += j->raw_len;
+  if (count(r, j)) return r->err.code;
   *out = &j->strings.array;
   return OK;
 }
 
-// Is there anything left of the stream? Blocks of nothing do not count.
-static enum status any_left(struct reader *r, bool *left) {
-  *left = r->at < r->end;
-  while (!*left) {
-    struct slot *s = NULL;
-    enum status st = front(r, &s);
-    if (st || !s) return st;
-    struct read_job *j = s->job;
-    if (j->held && submit(r, s)) return r->err.code;
-    if ((st = adopt_ring_error(r, ring_done(&r->ring, s)))) return st;
-    *left = j->raw_len > 0;
-    if (!*left) ring_release(&r->ring);
-  }
-  return OK;
-}
+enum status reader_more(struct reader *r, bool *more) { return next_block(r, 1, more); }
 
 enum status reader_finish(struct reader *r) {
-  bool left;
-  const enum status st = any_left(r, &left);
-  if (st) return st;
-  if (left && !r->container->may_go_on)
-    return fail(&r->err, ERR_CORRUPT, 0, "its stream goes on after the object");
-  r->goes_on |= left;
-  return reader_wait(r);
+  for (int i = 0; i < READER_BLOCKS_PER_LOOK; i++) {
+    bool left = false;
+    const enum status st = r->opts.exact ? OK : reader_more(r, &left);
+    if (st) return st;
+    if (left && !r->container->may_go_on)
+      return fail(&r->err, ERR_CORRUPT, 0, "its stream goes on after the object");
+    r->goes_on |= left;
+    if (!left || !r->container->checks_late) return reader_wait(r);
+    r->at = r->end;
+  }
+  return AGAIN;
 }
 
 void reader_close(struct reader *r) {

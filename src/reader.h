@@ -25,6 +25,8 @@ struct reader_opts {
   bool verify_all;  // every checksum, before the first byte is handed out
   bool build;       // the consumer takes numbers and strings by reader_numbers(), reader_strings()
   const struct container_in *container;  // NULL: riffle's own
+  uint64_t max_len;  // of the stream: more is ERR_LIMIT; 0: no limit
+  bool exact;        // not a byte of the file is read behind the object (container bare_in)
 };
 
 struct piece;
@@ -45,13 +47,16 @@ struct reader {
   size_t piece_at;           // the next block in it
   struct piece *spare;       // pieces to use again
   uint64_t n_blocks;         // cut so far
+  unsigned n_numbers;        // blocks of numbers handed out
   uint64_t stream_len;       // in these blocks
   uint64_t stream_total;     // in all blocks, or a bound; UINT64_MAX: not known yet
   uint64_t taken;            // up to the end of the block that was handed out last
   void *chain;               // XXH3 state; the container's
   bool ended;                // the last block has been cut, and what follows it agrees
+  bool unverified;           // after reader_start(): the file has no checksum
   bool goes_on;              // after reader_finish(): there was more than the object
   bool verified;             // verify_all is done, or was not asked for
+  size_t wanted;             // by the consumer, for cut(): opts.exact
   bool open;                 // the ring's oldest slot is what at..end or reader_strings() shows
 
   const unsigned char *at, *end;  // the current block's bytes not yet taken
@@ -91,7 +96,11 @@ enum status reader_wait(struct reader *r);
 // block and has at most `most` of them, else NULL in *out. They stay until the next call.
 enum status reader_strings(struct reader *r, size_t most, const struct string_array **out);
 
-// The consumer is done: nothing may be left of the stream, and all of it was as the end says.
+// Whether there is anything left of the stream: then it is in at..end.
+enum status reader_more(struct reader *r, bool *more);
+
+// The consumer is done: nothing may be left of the stream, and all of it was as the end says. Of a
+// container that may go on, what is left is told by r->goes_on, unless opts.exact.
 enum status reader_finish(struct reader *r);
 
 // Stops the threads and frees everything. Safe on a zeroed or half-opened reader.

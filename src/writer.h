@@ -32,7 +32,7 @@ struct writer_opts {
   struct block_opts block;
   unsigned n_threads;
   uint8_t stream_version;
-  bool plain;
+  bool plain, unseen;  // of the file header
 };
 
 struct write_job;

@@ -30,10 +30,11 @@ command="export _R_CHECK_COMPILATION_FLAGS_KNOWN_='$known' _R_CHECK_FORCE_SUGGES
 if [ "$suite" = here ]; then
   (cd "$dir" && sh -c "$command") >"$dir/check.log" 2>&1 || :
 else
-  # What the other root lacks is installed there once.
-  debs="devscripts tidy $(sh tools/suggests.sh | tr '[:upper:]' '[:lower:]' | sed 's/^/r-cran-/' | tr '\n' ' ')"
-  tools="dpkg -s $debs >/dev/null 2>&1 || { apt-get -qq update; DEBIAN_FRONTEND=noninteractive"
-  tools="$tools apt-get -qq install -y --no-install-recommends $debs; } >apt.log 2>&1 </dev/null"
+  # What the other root lacks is installed there once; packages that its distribution does not have are left out.
+  debs="devscripts tidy pandoc $(sh tools/suggests.sh | tr '[:upper:]' '[:lower:]' | sed 's/^/r-cran-/' | tr '\n' ' ')"
+  tools="{ apt-get -qq update; debs=; for p in $debs; do ! apt-cache policy \$p | grep -q 'Candidate: [0-9]' ||"
+  tools="$tools debs=\"\$debs \$p\"; done; dpkg -s \$debs >/dev/null 2>&1 || DEBIAN_FRONTEND=noninteractive"
+  tools="$tools apt-get -qq install -y --no-install-recommends \$debs; } >apt.log 2>&1 </dev/null"
   # The folder is copied into the other root and gone afterwards: what is of use comes back as text.
   sh "$newer" "$suite" "$dir" "$tools; export NOT_CRAN=true; $command" \
     '; echo ==log==; cat riffle.Rcheck/00check.log; echo ==end==; ' \

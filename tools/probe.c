@@ -1,5 +1,5 @@
-// probe.c - configure compiles and links this with one of PROBE_ALL, PROBE_ZSTD, PROBE_LZ4 and
-// PROBE_XXHASH defined, to see whether the libraries are there and new enough.
+// probe.c - configure compiles and links this with one of PROBE_ALL, PROBE_ZSTD, PROBE_LZ4,
+// PROBE_XXHASH and PROBE_ZLIB defined, to see whether the libraries are there and new enough.
 
 #if defined(PROBE_ALL) || defined(PROBE_ZSTD)
 #include <zstd.h>
@@ -28,4 +28,14 @@ static int has_xxhash(void) { return XXH3_64bits("riffle", 6) != 0; }
 static int has_xxhash(void) { return 1; }
 #endif
 
-int main(void) { return has_zstd() && has_lz4() && has_xxhash() ? 0 : 1; }
+#if defined(PROBE_ALL) || defined(PROBE_ZLIB)
+#include <zlib.h>
+#if ZLIB_VERNUM < 0x1260
+#error "this zlib is older than 1.2.6"
+#endif
+static int has_zlib(void) { return compressBound(1) > 0; }
+#else
+static int has_zlib(void) { return 1; }
+#endif
+
+int main(void) { return has_zstd() && has_lz4() && has_xxhash() && has_zlib() ? 0 : 1; }

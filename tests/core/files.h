@@ -154,6 +154,7 @@ static inline enum status put_part(struct writer *w, const struct part *p, size_
     while ((st = writer_lend(w, p->type, &from, &count)) == AGAIN) {}
     return st;
   }
+  if (p->kind == PART_STRINGS && !writer_takes_strings(w)) return put_all(w, p->p, p->len, most);
   if (p->kind == PART_STRINGS) {
     for (size_t i = 0; i < p->n; i++)
       if ((st = put_string(w, &p->items[i]))) return st;

@@ -117,7 +117,8 @@ static enum status take(struct reader *r, bool build, struct bytes *out, size_t 
 
 static enum status read_file(const struct bytes *file, unsigned how, bool build, size_t most,
                              struct bytes *out) {
-  const struct reader_opts opts = {how & HOW_THREADS ? 3 : 1, how & HOW_VERIFY, build};
+  const struct reader_opts opts = {
+      .n_threads = how & HOW_THREADS ? 3 : 1, .verify_all = how & HOW_VERIFY, .build = build};
   struct pipe_source pipe = {{.read = pipe_read, .close = pipe_close, .fd = -1}, file};
   struct source memory;
   struct reader r = {0};

@@ -80,7 +80,7 @@ static void test_file_header_values(void) {
                                                                     : ERR_VERSION),
           "byte order", v);
     check(with_byte(10, byte) == (v < 2 ? ERR_CORRUPT : v < 4 ? OK : ERR_VERSION), "stream", v);
-    check(with_byte(11, byte) == (v < 2 ? OK : ERR_VERSION), "flags", v);
+    check(with_byte(11, byte) == (v < 4 ? OK : ERR_VERSION), "flags", v);
     check(with_byte(15, byte) == (v == 0 ? OK : ERR_CORRUPT), "max_raw of over 2^24", v);
   }
   check(with_byte(14, 0) == ERR_CORRUPT, "max_raw of 0", 0);

@@ -15,6 +15,15 @@ local_file <- function(bytes = raw(), env = parent.frame()) {
   write_bytes(bytes, withr::local_tempfile(.local_envir = env, fileext = ".rif"))
 }
 
+# As saveRDS(x, path, ...), but for ascii = NA, which is the native binary format here.
+save_rds <- function(x, path, ascii = FALSE, compress = "gzip", version = 3) {
+  if (!is.na(ascii)) return(saveRDS(x, path, ascii = ascii, compress = compress, version = version))
+  open <- switch(as.character(compress), gzip = gzfile, bzip2 = bzfile, xz = xzfile, "FALSE" = file)
+  con <- open(path, "wb")
+  on.exit(close(con))
+  writeBin(serialize(x, NULL, xdr = FALSE, version = version), con)
+}
+
 u32 <- function(bytes, at) sum(as.numeric(bytes[at + 1:4]) * 256^(0:3))
 
 put_u32 <- function(bytes, at, value) {

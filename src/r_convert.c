@@ -1,0 +1,123 @@
+#include <R.h>
+
+#include "r_args.h"
+#include "r_calls.h"
+#include "r_ffi.h"
+#include "r_open.h"
+#include "r_progress.h"
+#include "writer.h"
+
+// The stream goes from one file to the other as it is: no object is made, and memory holds no more
+// than the blocks under way.
+struct convert_call {
+  struct opening opening;
+  const char *path;  // to be written
+  struct save_opts opts;
+  struct subject subject;
+  struct sink sink;
+  struct writer writer;
+  struct error err;
+  struct progress progress;
+};
+
+static void measure(void *data, struct progress_amount *a) {
+  const struct opening *o = &((struct convert_call *) data)->opening;
+  a->done = (double) o->reader.taken;
+  a->total = opening_total(o);
+}
+
+// R's serialization format, from the header of the stream: 3, unless it says 2.
+static uint8_t stream_version(const struct reader *r) {
+  const unsigned char *p = r->at;
+  if (r->end - p < 6) return 3;
+  return p[2] == 2 || p[5] == 2 || p[2] == '2' ? 2 : 3;
+}
+
+static bool any_more(struct convert_call *c) {
+  enum status st;
+  bool more;
+  while ((st = reader_more(&c->opening.reader, &more)) == AGAIN) progress_look();
+  if (st) opening_throw(&c->opening);
+  return more;
+}
+
+static void open_output(struct convert_call *c) {
+  enum status st;
+  const struct writer_opts opts = {
+      .container = save_container(c->opts.format),
+      .block = {.codec = c->opts.codec, .level = c->opts.level, .filter = c->opts.filter},
+      .n_threads = c->opts.n_threads,
+      .stream_version = stream_version(&c->opening.reader),
+      .plain = opening_is_plain(&c->opening),
+      .unseen = opening_is_unseen(&c->opening)};
+  while ((st = sink_file(&c->sink, c->path, &c->err)) == AGAIN) progress_look();
+  if (st) throw_error(&c->err, &c->subject);
+  if (writer_open(&c->writer, &c->sink, &opts)) throw_error(&c->writer.err, &c->subject);
+}
+
+static void put(struct convert_call *c, const void *p, size_t n) {
+  enum status st;
+  while ((st = writer_put(&c->writer, &p, &n)) == AGAIN) progress_look();
+  if (st) throw_error(&c->writer.err, &c->subject);
+}
+
+static void copy(struct convert_call *c) {
+  struct reader *r = &c->opening.reader;
+  while (any_more(c)) {
+    put(c, r->at, (size_t) (r->end - r->at));
+    r->at = r->end;
+    progress_look();
+  }
+}
+
+static SEXP convert_body(void *data) {
+  struct convert_call *c = data;
+  enum status st;
+  if (!opening_open(&c->opening)) return NULL;
+  any_more(c);
+  open_output(c);
+  copy(c);
+  opening_finish(&c->opening);
+  while ((st = writer_finish(&c->writer)) == AGAIN) progress_look();
+  if (st) throw_error(&c->writer.err, &c->subject);
+  writer_close(&c->writer);
+  progress_finish(&c->progress);
+  if (c->sink.commit(&c->sink, &c->err)) throw_error(&c->err, &c->subject);
+  return R_NilValue;
+}
+
+static void convert_cleanup(void *data) {
+  struct convert_call *c = data;
+  writer_close(&c->writer);
+  sink_close(&c->sink);
+  opening_close(&c->opening);
+  calls_end();
+  progress_end(&c->progress);
+}
+
+static SEXP convert_packed(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads) {
+  SEXP name = PROTECT(Rf_mkString("riffle"));
+  SEXP ns = PROTECT(R_FindNamespace(name));
+  SEXP call =
+      PROTECT(Rf_lang6(Rf_install("convert_packed"), input, output, format, level, nthreads));
+  SEXP value = Rf_eval(call, ns);
+  UNPROTECT(3);
+  return value;
+}
+
+SEXP ffi_convert(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads) {
+  const char *from = arg_place(input), *to = arg_path(output);
+  SEXP codec = PROTECT(Rf_mkString("zstd")), filter = PROTECT(Rf_ScalarLogical(TRUE));
+  struct convert_call c = {
+      .opening = {.path = from, .subject = {.doing = "read", .path = from}},
+      .path = to,
+      .opts = arg_save_opts(arg_format(format), level, filter, nthreads, codec, R_NilValue),
+      .subject = {.doing = "save", .path = to}};
+  c.opening.n_threads = c.opts.n_threads;
+  PROTECT(opening_connect(&c.opening, from ? R_NilValue : input));
+  calls_begin();
+  progress_begin(&c.progress, PROGRESS_DEFAULT, &c.opening.subject, measure, &c);
+  SEXP value = R_ExecWithCleanup(convert_body, &c, convert_cleanup, &c);
+  UNPROTECT(3);
+  return value ? value : convert_packed(input, output, format, level, nthreads);
+}
