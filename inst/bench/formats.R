@@ -89,7 +89,7 @@ storr_rows <- function(folder) {
   rds <- storr::storr_rds(file.path(folder, "rds"))
   number <- function(i) i + 0.5
   bytes <- as.raw(sample(0:255, 1e8, TRUE))
-  raw <- function(i) {
+  big <- function(i) {
     bytes[1:8] <- writeBin(i + 0.5, raw())
     bytes
   }
@@ -99,7 +99,7 @@ storr_rows <- function(folder) {
   }
   rbind(
     one("storr: set a number", "set", number, 1), one("storr: get a number", "get", number, 1),
-    one("storr: set 100 MB of raw", "set", raw, 3), one("storr: get 100 MB of raw", "get", raw, 3)
+    one("storr: set 100 MB of raw", "set", big, 3), one("storr: get 100 MB of raw", "get", big, 3)
   )
 }
 
