@@ -2,6 +2,7 @@
 
 #include "r_args.h"
 #include "r_calls.h"
+#include "r_eval.h"
 #include "r_ffi.h"
 #include "r_open.h"
 #include "r_progress.h"
@@ -95,16 +96,6 @@ static void convert_cleanup(void *data) {
   progress_end(&c->progress);
 }
 
-static SEXP convert_packed(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads) {
-  SEXP name = PROTECT(Rf_mkString("riffle"));
-  SEXP ns = PROTECT(R_FindNamespace(name));
-  SEXP call =
-      PROTECT(Rf_lang6(Rf_install("convert_packed"), input, output, format, level, nthreads));
-  SEXP value = Rf_eval(call, ns);
-  UNPROTECT(3);
-  return value;
-}
-
 SEXP ffi_convert(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads) {
   const char *from = arg_place(input), *to = arg_path(output);
   SEXP codec = PROTECT(Rf_mkString("zstd")), filter = PROTECT(Rf_ScalarLogical(TRUE));
@@ -119,5 +110,6 @@ SEXP ffi_convert(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads
   progress_begin(&c.progress, PROGRESS_DEFAULT, &c.opening.subject, measure, &c);
   SEXP value = R_ExecWithCleanup(convert_body, &c, convert_cleanup, &c);
   UNPROTECT(3);
-  return value ? value : convert_packed(input, output, format, level, nthreads);
+  if (value) return value;
+  return eval_own(Rf_lang6(Rf_install("convert_packed"), input, output, format, level, nthreads));
 }

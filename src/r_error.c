@@ -5,14 +5,12 @@
 #include <string.h>
 
 #include "r_connection.h"
+#include "r_eval.h"
 #include "sniff.h"
 
 // R's own half of this is abort() and abort_argument() in R/error.R; neither returns.
 static void call_r(const char *function, SEXP a, SEXP b, SEXP c) {
-  SEXP name = PROTECT(Rf_mkString("riffle"));
-  SEXP ns = PROTECT(R_FindNamespace(name));
-  SEXP call = PROTECT(Rf_lang4(Rf_install(function), a, b, c));
-  Rf_eval(call, ns);
+  eval_own(Rf_lang4(Rf_install(function), a, b, c));
   Rf_error("internal error: %s() returned", function);
 }
 
@@ -30,15 +28,12 @@ void throw_reason(const char *class, const char *reason, const struct subject *s
 }
 
 void warn_reason(const char *reason, const struct subject *subject) {
-  SEXP name = PROTECT(Rf_mkString("riffle"));
-  SEXP ns = PROTECT(R_FindNamespace(name));
   SEXP what = PROTECT(Rf_allocVector(STRSXP, 2));
   SET_STRING_ELT(what, 0, Rf_mkChar(subject->path ? subject->path : subject->thing));
   SET_STRING_ELT(what, 1, Rf_mkChar(reason));
   SEXP quote = PROTECT(Rf_ScalarLogical(subject->path != NULL));
-  SEXP call = PROTECT(Rf_lang3(Rf_install("warn"), what, quote));
-  Rf_eval(call, ns);
-  UNPROTECT(5);
+  eval_own(Rf_lang3(Rf_install("warn"), what, quote));
+  UNPROTECT(2);
 }
 
 static const char *class_of(enum status code) {

@@ -4,6 +4,7 @@
 #include <R.h>
 #include <time.h>
 
+#include "r_eval.h"
 #include "r_ffi.h"
 
 static const double FIRST_AFTER = 2;
@@ -36,20 +37,11 @@ void progress_begin(struct progress *p, enum progress_mode mode, const struct su
 
 // ---- the R half ---------------------------------------------------------------------------
 
-static SEXP call_r(SEXP call) {
-  PROTECT(call);
-  SEXP name = PROTECT(Rf_mkString("riffle"));
-  SEXP ns = PROTECT(R_FindNamespace(name));
-  SEXP value = Rf_eval(call, ns);
-  UNPROTECT(3);
-  return value;
-}
-
 // progress_show() returns the seconds to the next update, or NA: there will be none.
 static SEXP show(void *data) {
   struct progress *p = data;
   const struct subject *s = p->subject;
-  if (p->ask && Rf_asLogical(call_r(Rf_lang1(Rf_install("progress_wanted")))) != TRUE)
+  if (p->ask && Rf_asLogical(eval_own(Rf_lang1(Rf_install("progress_wanted")))) != TRUE)
     return R_NilValue;
   p->ask = false;
   struct progress_amount a = {.doing = s->doing, .total = NA_REAL};
@@ -63,7 +55,7 @@ static SEXP show(void *data) {
   REAL(numbers)[1] = a.total;
   REAL(numbers)[2] = seconds_now() - p->began;
   p->shown = true;
-  SEXP wait = call_r(Rf_lang4(Rf_install("progress_show"), words, is_path, numbers));
+  SEXP wait = eval_own(Rf_lang4(Rf_install("progress_show"), words, is_path, numbers));
   UNPROTECT(3);
   return wait;
 }
@@ -91,7 +83,7 @@ void progress_look(void) {
 
 static void hide(void *data) {
   (void) data;
-  call_r(Rf_lang1(Rf_install("progress_hide")));
+  eval_own(Rf_lang1(Rf_install("progress_hide")));
 }
 
 void progress_end(struct progress *p) {

@@ -4,6 +4,7 @@
 #include "r_args.h"
 #include "r_build.h"
 #include "r_calls.h"
+#include "r_eval.h"
 #include "r_ffi.h"
 #include "r_open.h"
 #include "r_progress.h"
@@ -79,12 +80,9 @@ static SEXP run_read(struct opening opening, SEXP connection, const struct read_
 // In R's own hands, as far as what they are compressed by goes.
 static SEXP read_packed(const char *function, SEXP input, SEXP validate, SEXP nthreads,
                         SEXP refhook, SEXP data_only, SEXP progress) {
-  SEXP name = PROTECT(Rf_mkString("riffle"));
-  SEXP ns = PROTECT(R_FindNamespace(name));
-  SEXP args = Rf_list6(input, validate, nthreads, refhook, data_only, progress);
-  SEXP call = PROTECT(Rf_lcons(Rf_install(function), args));
-  SEXP value = Rf_eval(call, ns);
-  UNPROTECT(3);
+  SEXP args = PROTECT(Rf_list6(input, validate, nthreads, refhook, data_only, progress));
+  SEXP value = eval_own(Rf_lcons(Rf_install(function), args));
+  UNPROTECT(1);
   return value;
 }
 
