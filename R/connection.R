@@ -157,7 +157,7 @@ read_connection <- function(con, n, n_silent) {
     if (length(bytes) || !is.null(bytes) && !isIncomplete(con)) return(bytes)
     Sys.sleep(0.05)
     NULL
-  }, error = conditionMessage)
+  }, error = conditionMessage, warning = conditionMessage)
 }
 
 # Of one that does not block it is an error of readBin() that its writer has nothing to give yet. If

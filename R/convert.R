@@ -5,8 +5,11 @@
 #'
 #' riffle, qs2 and RDS files all hold the stream of R's serializer, compressed in different ways. An
 #' RDS file made from another holds it in little-endian form, which [readRDS()] reads as well as the
-#' usual one. A riffle file made from another is larger than one that [qs_save()] writes, since
-#' numbers and strings are not told apart in it.
+#' usual one. A riffle file made from another is larger than one that [qs_save()] writes, and slower to
+#' read, since numbers and strings are not told apart in it: to have it small, read and save the object.
+#'
+#' `qs_to_rds()` writes an RDS file whatever its name is; `rds_to_qs()` a qs2 file if the name ends with
+#' `.qs2`, else a riffle file.
 #'
 #' @param input_file The path of the file to read, of any format that [qs_read()] reads.
 #' @param output_file The path of the file to write.
@@ -30,6 +33,10 @@
 #' unlink(c(rds, rif))
 qs_convert <- function(input_file, output_file, format = c("auto", "riffle", "qs2", "rds"),
                        compress_level = NULL, nthreads = qopt("nthreads")) {
+  # C takes a connection, too, but one of ours
+  if (!is_string(input_file)) {
+    abort_argument("input_file", "the path of one file, as a string", input_file)
+  }
   format <- file_format(format, output_file)
   if (is.null(compress_level)) compress_level <- if (identical(format, "rds")) 6L else 3L
   invisible(.Call(ffi_convert, input_file, output_file, format, compress_level, nthreads))

@@ -1,14 +1,23 @@
-# Called from C (r_error.c). Both raise a condition whose call is that of the exported function:
-# C's .Call() has no frame of its own, so the frame below abort() is it.
+# Called from C (r_error.c). Both raise a condition whose call is the one that the user made: C's .Call()
+# has no frame of its own.
+
+# The first of the frames of ours that end with our caller's. To be called before any promise hides it.
+own_call <- function() {
+  ours <- topenv()
+  i <- sys.nframe() - 1
+  while (i > 1 && identical(topenv(environment(sys.function(i - 1))), ours)) i <- i - 1
+  sys.call(i)
+}
 
 abort <- function(class, what, is_path) {
+  call <- own_call()
   subject <- if (is_path) sQuote(what[2], FALSE) else what[2]
-  raise(class, paste0(what[1], subject, ": ", what[3], "."), sys.call(-1))
+  raise(class, paste0(what[1], subject, ": ", what[3], "."), call)
 }
 
 abort_argument <- function(name, takes, value) {
-  message <- sprintf("`%s` must be %s, not %s.", name, takes, describe(value))
-  raise("riffle_error_argument", message, sys.call(-1))
+  call <- own_call()
+  raise("riffle_error_argument", sprintf("`%s` must be %s, not %s.", name, takes, describe(value)), call)
 }
 
 raise <- function(class, message, call) {
@@ -28,7 +37,8 @@ describe <- function(x) {
 
 # Called from C, too: the object is given back all the same.
 warn <- function(what, is_path) {
+  call <- own_call()
   subject <- if (is_path) sQuote(what[1], FALSE) else what[1]
   warning(structure(class = c("riffle_warning", "warning", "condition"),
-                    list(message = paste0(subject, ": ", what[2], "."), call = sys.call(-1))))
+                    list(message = paste0(subject, ": ", what[2], "."), call = call)))
 }

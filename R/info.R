@@ -248,13 +248,14 @@ plot.qs_info <- function(x, col = NULL, ...) {
   known <- bytes[, !is.na(bytes[1, ]), drop = FALSE]
   unit <- min(max(floor(log(max(colSums(known), 1), 1024)), 0), 4)
   if (is.null(col)) col <- grDevices::hcl.colors(nrow(bytes), "Set 2")
-  graphics::barplot(known / 1024^unit, horiz = TRUE, col = col, border = NA, las = 1,
-                    ylim = c(0, 1.2 * ncol(known) + 0.35 * ceiling(nrow(bytes) / 3)),
-                    xlab = c("B", "KiB", "MiB", "GiB", "TiB")[unit + 1],
-                    main = paste(x$format, if (is.na(x$file)) "raw vector" else basename(x$file)),
-                    legend.text = rownames(bytes),
-                    args.legend = list(x = "top", bty = "n", border = NA,
-                                       ncol = min(3, nrow(bytes))),
-                    ...)
+  settings <- list(
+    horiz = TRUE, col = col, border = NA, las = 1,
+    ylim = c(0, 1.2 * ncol(known) + 0.35 * ceiling(nrow(bytes) / 3)),
+    xlab = c("B", "KiB", "MiB", "GiB", "TiB")[unit + 1],
+    main = paste(x$format, if (is.na(x$file)) "raw vector" else basename(x$file)),
+    legend.text = rownames(bytes),
+    args.legend = list(x = "top", bty = "n", border = NA, ncol = min(3, nrow(bytes)))
+  )
+  do.call(graphics::barplot, c(list(known / 1024^unit), utils::modifyList(settings, list(...))))
   invisible(bytes)
 }

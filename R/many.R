@@ -126,7 +126,7 @@ is_named_list <- function(x) {
 #' @param envir The environment to evaluate `expr` in.
 #' @param cache_dir The folder of the files. It is made if need be.
 #' @param clear `TRUE` to remove the file instead; without `name`, all files in `cache_dir` whose
-#'   names end with `.rif`.
+#'   names end with `.rif` and do not begin with a dot.
 #' @param prompt `TRUE` to ask before anything is removed. That takes an interactive session.
 #' @param qs_save_params,qs_read_params Lists of further arguments of [qs_save()] and [qs_read()].
 #' @param verbose `TRUE` for a message that tells whether the value was there.
@@ -152,6 +152,8 @@ qs_cache <- function(expr, name, envir = parent.frame(), cache_dir = ".cache", c
   if (!is_flag(clear)) abort_argument("clear", "TRUE or FALSE", clear)
   if (!is_flag(prompt)) abort_argument("prompt", "TRUE or FALSE", prompt)
   if (!is_flag(verbose)) abort_argument("verbose", "TRUE or FALSE", verbose)
+  check_params(qs_save_params, "qs_save_params", qs_save)
+  check_params(qs_read_params, "qs_read_params", qs_read)
   if (clear && missing(name)) {
     files <- list.files(cache_dir, "\\.rif$", full.names = TRUE)
     return(invisible(cache_clear(files, prompt, verbose)))
@@ -168,6 +170,15 @@ qs_cache <- function(expr, name, envir = parent.frame(), cache_dir = ".cache", c
   value <- eval(substitute(expr), envir)
   cache_write(value, file, qs_save_params)
   value
+}
+
+# Before the expression is evaluated, which may take long.
+check_params <- function(params, name, fun) {
+  known <- setdiff(names(formals(fun)), c("object", "file"))
+  if (is.list(params) && (!length(params) || all(names(params) %in% known) && !is.null(names(params))))
+    return()
+  fun <- if (name == "qs_save_params") "qs_save()" else "qs_read()"
+  abort_argument(name, paste("a list of named arguments of", fun), params)
 }
 
 is_string <- function(x) is.character(x) && length(x) == 1 && !is.na(x) && nzchar(x)
@@ -194,7 +205,7 @@ cache_write <- function(value, file, params) {
   dir.create(dirname(file), showWarnings = FALSE, recursive = TRUE)
   tryCatch(
     call_with(quote(qs_save(value, file)), params),
-    riffle_error = function(e) warning(conditionMessage(e), " It is not cached.", call. = FALSE)
+    error = function(e) warning(conditionMessage(e), " It is not cached.", call. = FALSE)
   )
 }
 

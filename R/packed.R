@@ -22,8 +22,9 @@ deserialize_packed <- function(input, validate, nthreads, refhook, data_only, pr
 }
 
 packed_connection <- function(file, subject = sQuote(file, FALSE)) {
+  call <- own_call()
   con <- try_open(gzfile(file, "rb"), function(reason) {
-    raise("riffle_error_io", paste0("Can't read ", subject, ": ", reason, "."), sys.call(-2))
+    raise("riffle_error_io", paste0("Can't read ", subject, ": ", reason, "."), call)
   })
   structure(con, subject = subject, ours = TRUE)
 }

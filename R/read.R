@@ -14,6 +14,9 @@
 #' `riffle.max_bytes` sets a limit to the bytes of R's stream that are read, for files that could be
 #' made to decompress to more than there is memory: more is an error of class `riffle_error_limit`.
 #'
+#' A qs2 file and one compressed by gzip do not tell where they end: on a connection they are read to its
+#' end, so nothing else can follow them. Of RDS objects on one [gzfile()] or [gzcon()] each is read by itself.
+#'
 #' As with [readRDS()], an object from a source that cannot be trusted can hold code that runs when
 #' it is used. With `data_only = TRUE` only data is made of such a file: vectors, lists, pairlists,
 #' expression vectors, S4 instances and symbols, with their attributes. A file with anything else

@@ -48,8 +48,9 @@
 #'   [saveRDS()].
 #'
 #' @param format The format of the file: riffle's own, that of qs2 (which `qs2::qs_read()` reads), or RDS
-#'   (compressed by gzip, which [readRDS()] reads). `"auto"` goes by the extension of `file`: `.qs2`,
-#'   `.rds`, or any other for riffle's own. For the last two `codec` is as their format has it,
+#'   (compressed by gzip, which [readRDS()] reads; on a connection that compresses, by that alone).
+#'   `"auto"` goes by the extension of `file`, if it is a path: `.qs2`, `.rds`, or any other for
+#'   riffle's own. A qs2 file has its hash in front, so it can't go to a connection or a pipe. For the last two `codec` is as their format has it,
 #'   `compress_level` is 3 by default for qs2 (levels of zstd) and 6 for RDS (0 to 9, of gzip), and
 #'   `shuffle` is of no account for RDS.
 #' @param progress `TRUE` to show a progress bar, with throughput and time left, once saving has taken
@@ -90,6 +91,7 @@ qs_save <- function(object, file, compress_level = qopt("compress_level"),
   if (!is.null(to$close)) on.exit(to$close())
   format <- file_format(format, to$file)
   if (missing(compress_level) && is_foreign(format)) compress_level <- foreign_level[[format]]
+  if (identical(format, "rds") && compresses(file)) format <- "stream"
   .Call(ffi_save, object, to$file, compress_level, shuffle, nthreads, codec, refhook, format, progress)
   if (!is.null(to$finish)) to$finish()
   invisible(NULL)
@@ -99,6 +101,9 @@ qs_save <- function(object, file, compress_level = qopt("compress_level"),
 foreign_level <- c(qs2 = 3L, rds = 6L)
 
 is_foreign <- function(format) identical(format, "qs2") || identical(format, "rds")
+
+# A connection that does it by itself: what readRDS() reads is compressed once.
+compresses <- function(con) inherits(con, c("gzfile", "bzfile", "xzfile", "gzcon"))
 
 # The format to write: "auto", or the vector of all choices, goes by the file's extension.
 file_format <- function(format, file) {

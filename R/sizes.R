@@ -213,7 +213,7 @@ as.data.frame.qs_sizes <- function(x, row.names = NULL, optional = FALSE, ...) {
 
 #' @rdname qs_sizes
 #' @param n How many parts of an object to print at most, the largest. The rest is summed up.
-#' @param ... Not used; for [plot()], further arguments of [graphics::plot.window()].
+#' @param ... Not used; for [plot()], further arguments of [graphics::title()].
 #' @export
 print.qs_sizes <- function(x, n = 5, ...) {
   cat(format(x, n = n), sep = "\n")
@@ -336,12 +336,13 @@ share_text <- function(share) {
 plot.qs_sizes <- function(x, y, ...) {
   bars <- nested_bars(x)
   graphics::plot.new()
-  graphics::plot.window(c(0, 1), c(max(x$depth) + 1, 0), xaxs = "i", ...)
+  graphics::plot.window(c(0, 1), c(max(x$depth) + 1, 0), xaxs = "i")
   graphics::rect(bars$left, bars$depth + 0.95, bars$right, bars$depth, col = bar_colours[bars$sort],
                  border = "white")
   fits <- graphics::strwidth(bars$label) < bars$right - bars$left - 0.01
   graphics::text(bars$left[fits] + 0.005, bars$depth[fits] + 0.48, bars$label[fits], adj = 0)
-  graphics::title(sprintf("%s: %s", x$path[1], trimws(size_text(x$bytes[1]))))
+  title <- list(main = sprintf("%s: %s", x$path[1], trimws(size_text(x$bytes[1]))))
+  do.call(graphics::title, utils::modifyList(title, list(...)))
   graphics::legend("bottom", names(bar_colours), fill = bar_colours, horiz = TRUE, bty = "n",
                    xpd = NA, inset = c(0, -0.12))
   invisible(x)

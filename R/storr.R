@@ -45,6 +45,10 @@ storr_riffle <- function(path, hash_algorithm = NULL, default_namespace = "objec
 #' @rdname storr_riffle
 #' @export
 driver_riffle <- function(path, hash_algorithm = NULL, ...) {
+  unknown <- setdiff(names(list(...)), names(formals(qs_save)))
+  if (length(unknown)) {
+    raise("riffle_error_argument", sprintf("`%s` is no argument of qs_save().", unknown[1]), sys.call())
+  }
   hash_algorithm <- store_open(path, hash_algorithm, sys.call())
   path <- normalizePath(path)
   keys <- file.path(path, "keys")
@@ -116,6 +120,10 @@ store_open <- function(path, hash_algorithm, call) {
     refuse("`path` must be a store of riffle or an empty folder, not %s.", sQuote(path, FALSE))
   }
   if (is.null(hash_algorithm)) hash_algorithm <- best_hash_algorithm()
+  if (requireNamespace("digest", quietly = TRUE) &&
+      !hash_algorithm %in% eval(formals(digest::digest)$algo)) {
+    refuse("`hash_algorithm` must be one that digest has, not \"%s\".", hash_algorithm)
+  }
   dir.create(path, showWarnings = FALSE, recursive = TRUE)
   qs_save(list(layout = 1L, hash_algorithm = hash_algorithm), file)
   for (folder in c("keys", "objects")) dir.create(file.path(path, folder), showWarnings = FALSE)

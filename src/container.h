@@ -88,6 +88,8 @@ struct container_out {
 extern const struct container_out riffle_out;
 // Needs a sink with patch(). The level is zstd's.
 extern const struct container_out qs2_out;
+// The file is the stream.
+extern const struct container_out bare_out;
 // Each block is a gzip member. The level is zlib's, taken as 0 to 9.
 extern const struct container_out gzip_out;
 

@@ -32,3 +32,15 @@ static enum status decode(struct reader *r, struct coder *c, struct read_job *j,
 
 const struct container_in bare_in = {
     .start = start, .cut = cut, .decode = decode, .may_go_on = true, .max_threads = 1};
+
+static enum status encode(struct writer *w, struct coder *c, const struct block_input *in,
+                          struct buffer *out, size_t *len, uint64_t *hash, struct error *e) {
+  (void) w, (void) c;
+  if (!buffer_reserve(out, in->raw_len)) return fail(e, ERR_NOMEM, 0, "packing a block");
+  memcpy(out->p, in->raw, in->raw_len);
+  *len = in->raw_len;
+  *hash = 0;
+  return OK;
+}
+
+const struct container_out bare_out = {.encode = encode};

@@ -12,10 +12,10 @@
 
 enum { MAX_THREADS = 256 };
 
-static const char *path_of(SEXP file, const char *takes) {
+static const char *path_of(SEXP file, const char *name, const char *takes) {
   if (TYPEOF(file) != STRSXP || XLENGTH(file) != 1 || STRING_ELT(file, 0) == NA_STRING ||
       LENGTH(STRING_ELT(file, 0)) == 0)
-    throw_argument("file", takes, file);
+    throw_argument(name, takes, file);
 #ifdef _WIN32
   const char *path = Rf_translateCharUTF8(STRING_ELT(file, 0));
 #else
@@ -26,10 +26,12 @@ static const char *path_of(SEXP file, const char *takes) {
   return strcpy(own, expanded);
 }
 
-const char *arg_path(SEXP file) { return path_of(file, "the path of one file, as a string"); }
+const char *arg_path(SEXP file, const char *name) {
+  return path_of(file, name, "the path of one file, as a string");
+}
 
-const char *arg_place(SEXP file) {
-  return connection_is(file) ? NULL : path_of(file, "a path or a connection");
+const char *arg_place(SEXP file, const char *name) {
+  return connection_is(file) ? NULL : path_of(file, name, "a path or a connection");
 }
 
 // A whole number from `low` to `high`, given as integer or double.
@@ -106,21 +108,22 @@ const struct container_out *save_container(enum save_format format) {
   switch (format) {
     case SAVE_QS2: return &qs2_out;
     case SAVE_RDS: return &gzip_out;
+    case SAVE_STREAM: return &bare_out;
     default: return &riffle_out;
   }
 }
 
 // "auto" is told from the file's name in R/save.R.
 enum save_format arg_format(SEXP format) {
-  static const char *const names[] = {"riffle", "qs2", "rds"};
+  static const char *const names[] = {"riffle", "qs2", "rds", "stream"};
   if (TYPEOF(format) == STRSXP && XLENGTH(format) == 1)
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
       if (strcmp(R_CHAR(STRING_ELT(format, 0)), names[i]) == 0) return (enum save_format) i;
   throw_argument("format", "\"auto\", \"riffle\", \"qs2\" or \"rds\"", format);
 }
 
 static int format_level(enum save_format format, enum codec codec, SEXP level) {
-  if (format != SAVE_RDS) return arg_level(level, codec);
+  if (format != SAVE_RDS && format != SAVE_STREAM) return arg_level(level, codec);
   return whole_number(level, "compress_level", "a whole number from 0 to 9 for an RDS file", 0, 9);
 }
 

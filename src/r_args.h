@@ -9,7 +9,8 @@
 #include "codec.h"
 #include "r_progress.h"
 
-enum save_format { SAVE_RIFFLE, SAVE_QS2, SAVE_RDS };
+// SAVE_STREAM: an RDS file that is compressed further out, or not at all.
+enum save_format { SAVE_RIFFLE, SAVE_QS2, SAVE_RDS, SAVE_STREAM };
 struct container_out;
 const struct container_out *save_container(enum save_format format);
 
@@ -33,9 +34,9 @@ struct read_opts {
 };
 
 // The path in the native encoding (UTF-8 on Windows), `~` expanded; R_alloc'ed.
-const char *arg_path(SEXP file);
+const char *arg_path(SEXP file, const char *name);
 // Likewise; NULL: it is a connection.
-const char *arg_place(SEXP file);
+const char *arg_place(SEXP file, const char *name);
 enum save_format arg_format(SEXP format);
 struct save_opts arg_save_opts(enum save_format format, SEXP level, SEXP shuffle, SEXP nthreads,
                                SEXP codec, SEXP refhook);

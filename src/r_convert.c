@@ -97,7 +97,8 @@ static void convert_cleanup(void *data) {
 }
 
 SEXP ffi_convert(SEXP input, SEXP output, SEXP format, SEXP level, SEXP nthreads) {
-  const char *from = arg_place(input), *to = arg_path(output);
+  const char *from = arg_place(input, "input_file"),
+             *to = arg_path(output, "output_file");
   SEXP codec = PROTECT(Rf_mkString("zstd")), filter = PROTECT(Rf_ScalarLogical(TRUE));
   struct convert_call c = {
       .opening = {.path = from, .subject = {.doing = "read", .path = from}},

@@ -160,7 +160,7 @@ SEXP ffi_info(SEXP file, SEXP validate, SEXP head) {
   const bool is_raw = TYPEOF(file) == RAWSXP;
   if (!is_raw && (TYPEOF(file) != STRSXP || XLENGTH(file) != 1))
     throw_argument("file", "the path of one file, as a string, or a raw vector", file);
-  const char *path = is_raw ? NULL : arg_path(file);
+  const char *path = is_raw ? NULL : arg_path(file, "file");
   struct info_call c = {.path = path,
                         .input = file,
                         .head = head,

@@ -71,18 +71,21 @@ static void start_reader(struct opening *o) {
     throw_reason("riffle_error_corrupt", "it has no hash to be checked by", &o->subject);
 }
 
-// What is in another format's blocks may be anything.
-static void check_content(struct opening *o) {
+// What is in another format's blocks may be anything. False: a file of another kind, which R's
+// gzfile() can lay open.
+static bool check_content(struct opening *o) {
   struct reader *r = &o->reader;
   bool more;
   enum status st;
-  if (o->format == FORMAT_RIFFLE || o->format == FORMAT_STREAM) return;
+  if (o->format == FORMAT_RIFFLE || o->format == FORMAT_STREAM) return true;
   while ((st = reader_more(r, &more)) == AGAIN) progress_look();
   if (st) opening_throw(o);
   const size_t n = (size_t) (r->end - r->at);
-  if (sniff_format(r->at, n < SNIFF_LEN ? n : SNIFF_LEN) != FORMAT_STREAM)
-    throw_not_ours(r->at, n, &o->subject);
+  const enum file_format inner = sniff_format(r->at, n < SNIFF_LEN ? n : SNIFF_LEN);
+  if ((inner == FORMAT_RIFFLE || inner == FORMAT_QS2) && !o->connection.con) return false;
+  if (inner != FORMAT_STREAM) throw_not_ours(r->at, n, &o->subject);
   o->ascii = r->at[0] == 'A';
+  return true;
 }
 
 bool opening_open(struct opening *o) {
@@ -91,11 +94,11 @@ bool opening_open(struct opening *o) {
   if (o->format == FORMAT_PACKED && !o->connection.con) return false;
   if (o->format == FORMAT_PACKED)
     throw_reason("riffle_error_format",
-                 "it is compressed by bzip2, xz or zstd, which a connection made by gzfile() may read",
+                 o->connection.ours ? "it is compressed in a way that this R can't read (zstd, it seems)"
+                                    : "it is compressed by bzip2, xz or zstd: open it with gzfile()",
                  &o->subject);
   start_reader(o);
-  check_content(o);
-  return true;
+  return check_content(o);
 }
 
 void opening_rewind(struct opening *o) {

@@ -88,7 +88,7 @@ static SEXP read_packed(const char *function, SEXP input, SEXP validate, SEXP nt
 
 SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only,
               SEXP progress) {
-  const char *path = arg_place(file);
+  const char *path = arg_place(file, "file");
   struct read_opts opts = arg_read_opts(validate, nthreads, refhook, data_only);
   opts.progress = arg_progress(progress);
   const struct opening opening = {.path = path, .subject = {.doing = "read", .path = path}};

@@ -118,7 +118,7 @@ static SEXP run_save(struct save_call *c) {
 
 SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
               SEXP refhook, SEXP format, SEXP progress) {
-  const char *path = arg_place(file);
+  const char *path = arg_place(file, "file");
   struct save_call c = {.object = object,
                         .path = path,
                         .opts = arg_save_opts(arg_format(format), level, shuffle, nthreads, codec,
