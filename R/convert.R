@@ -1,7 +1,8 @@
 #' Convert between file formats
 #'
 #' Turns a file of one format into another without making the object in it: R's stream goes over as
-#' it is, in constant memory. The new file appears when it is complete.
+#' it is, in constant memory. (Only of an RDS file that is not compressed the object is made first, to
+#' see whether the file is whole, as nothing else in it tells.) The new file appears when it is complete.
 #'
 #' riffle, qs2 and RDS files all hold the stream of R's serializer, compressed in different ways. An
 #' RDS file made from another holds it in little-endian form, which [readRDS()] reads as well as the

@@ -97,7 +97,8 @@ qs_readm <- function(file, env = parent.frame(), ...) {
   values <- qs_read(file, ...)
   if (!is_named_list(values)) {
     holds <- sprintf("it holds %s, not a list with a name for each object", describe(values))
-    abort("riffle_error_format", c("Can't read ", file, holds), TRUE)
+    is_path <- is.character(file)
+    abort("riffle_error_format", c("Can't read ", if (is_path) file else "the connection", holds), is_path)
   }
   # one after the other: assign() keeps to active and locked bindings as load() does
   for (i in seq_along(values)) assign(names(values)[i], values[[i]], envir = env)
@@ -118,7 +119,7 @@ is_named_list <- function(x) {
 #'
 #' Many processes may use the same name at once. A file appears when it is complete, so it is read
 #' whole or not at all; processes that meet before there is one all evaluate the expression, and the
-#' last to finish leaves its file. A file that is damaged, or not riffle's, is replaced, with
+#' last to finish leaves its file. A file that is damaged, or that qs_read() can't read, is replaced, with
 #' a warning. If the value cannot be saved, there is a warning and the value.
 #'
 #' @param expr The expression.

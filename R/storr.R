@@ -5,7 +5,8 @@
 #' `storr::storr()`. They take the place of `storr::storr_rds()` and `storr::driver_rds()`.
 #'
 #' An object is a file that [qs_save()] writes, named by its hash; a key is a small file of the same
-#' format that holds a hash. Files appear complete or not at all. Capital letters of a key are written
+#' format that holds a hash. Objects appear complete or not at all; a key that gets another hash of the
+#' same length is written over. Capital letters of a key are written
 #' as `+a` and characters that a file name cannot have as `%2f`, so any key may be used that leaves
 #' the name under 255 bytes, also where file names do not tell capital letters from small ones.
 #'
@@ -100,7 +101,6 @@ driver_riffle <- function(path, hash_algorithm = NULL, ...) {
 # with other files and without it is none of ours.
 store_open <- function(path, hash_algorithm, call) {
   refuse <- function(...) raise("riffle_error_argument", sprintf(...), call)
-  is_string <- function(x) is.character(x) && length(x) == 1 && !is.na(x) && nzchar(x)
   if (!is_string(path)) refuse("`path` must be a string, not %s.", describe(path))
   if (!is.null(hash_algorithm) && !is_string(hash_algorithm)) {
     refuse("`hash_algorithm` must be a string or NULL, not %s.", describe(hash_algorithm))

@@ -74,7 +74,7 @@ extern const struct container_in bare_in;
 
 struct container_out {
   bool typed;  // numbers and strings get blocks of their own; else all is bytes
-  // Owner: what comes before the first block.
+  // Owner: what comes before the first block. May be NULL.
   enum status (*begin)(struct writer *w, const struct writer_opts *opts);
   // Any thread, side by side: a whole block into `out`. *hash is what chain() is given.
   enum status (*encode)(struct writer *w, struct coder *c, const struct block_input *in,

@@ -17,6 +17,7 @@ enum status {
   ERR_TRUNCATED, // the file ends before its end block
   ERR_FORMAT,    // not a file of ours
   ERR_VERSION,   // ours, but newer than this code
+  ERR_DEPTH,     // nested deeper than the stack is
   ERR_LIMIT,     // more bytes than the caller allows
   ERR_CHANGED    // the object's stream differed between two passes over it
 };

@@ -138,7 +138,7 @@ enum status info_begin_qs2(struct info *i) {
   if (i->n_first < HEADER_LEN) return fail(&i->err, ERR_TRUNCATED, 0, "it is truncated");
   if (p[4] != 1 || p[5] != 1)
     return fail(&i->err, ERR_VERSION, 0, "it is a qs2 file of a version that riffle does not know");
-  if (p[6] < 1 || p[6] > 2 || p[7] > 1 || memcmp(p + 8, zeros, 8))
+  if (p[6] < 1 || p[6] > 2 || p[7] > 1 || (i->validate && memcmp(p + 8, zeros, 8)))
     return fail(&i->err, ERR_CORRUPT, 0, "its header makes no sense");
   i->format_version = p[4];
   i->big_endian = p[6] == 1;

@@ -1,6 +1,6 @@
 // io.h - where bytes go and come from: a file, memory, or (by the same few functions) anything.
 //
-// A sink takes bytes in order. What it was given becomes real at sink_commit(); sink_close()
+// A sink takes bytes in order. What it was given becomes real at commit(); sink_close()
 // without a commit leaves no trace of it. A source yields bytes in order, and anywhere if it can
 // seek. All functions are called by one thread at a time, which may be any thread.
 #ifndef RIFFLE_IO_H

@@ -1,6 +1,7 @@
 #include "r_build.h"
 
 #include <R.h>
+#include <R_ext/Altrep.h>
 #include <Rversion.h>
 #include <stdio.h>
 
@@ -12,6 +13,7 @@
 
 enum {
   FIRST_FRAMES = 16,
+  WRAPPED_MAX = 100,
   INTERRUPT_STRIDE = 1 << 12  // items between two looks for an interrupt
 };
 
@@ -232,7 +234,7 @@ static SEXP next_attribute(struct build *b) {
       input_corrupt(&b->in, "its attributes are not a list of names and values");
     }
     SEXP tag = read_tag(b);
-    if (!tag) return NULL;
+    if (b->stopped) return NULL;
     root_push(b, tag);
     SEXP names =
         tag == R_NamesSymbol && !(top(b)->flags & FLAG_OBJECT) ? read_names(b) : NULL;
@@ -325,7 +327,7 @@ static SEXP take_element(struct build *b, SEXP value) {
 static SEXP cell_tag(struct build *b) {
   struct frame *f = top(b);
   SEXP tag = f->flags & FLAG_TAG ? read_tag(b) : R_NilValue;
-  if (!tag) return NULL;
+  if (b->stopped) return NULL;
   SET_TAG(f->cell, tag);
   f->kind = IN_CELL;
   return NULL;
@@ -351,17 +353,13 @@ static bool is_altrep_state(const struct build *b) {
   return b->n_frames >= 2 && b->frames[b->n_frames - 2].kind == IN_ALTREP_STATE;
 }
 
-static SEXP odd_tail(struct build *b) {
-  input_corrupt(&b->in, "a pairlist in it has no end");
-  return NULL;
-}
-
 static SEXP next_cell(struct build *b) {
   const uint32_t flags = input_word(&b->in);
   struct frame *f = top(b);
   if (flags == ITEM_NIL) return pop(b, f->object);
   if ((flags & 0xff) != LISTSXP) {
-    if (!is_altrep_state(b)) return b->may_stop ? refuse(b, flags) : odd_tail(b);
+    if (!is_altrep_state(b) && b->may_stop) return refuse(b, flags);
+    if (!is_altrep_state(b)) input_corrupt(&b->in, "a pairlist in it has no end");
     f->kind = IN_CELL_TAIL;
     return begin_item(b, flags);
   }
@@ -389,9 +387,21 @@ static SEXP take_altrep_info(struct build *b, SEXP value) {
   return NULL;
 }
 
+// R wraps what it wrapped already a few times at most. Each function of R goes down all of a chain.
+static bool is_wrapped_often(SEXP state) {
+  SEXP x = TYPEOF(state) == LISTSXP ? CAR(state) : state;
+  for (int i = 0; i < WRAPPED_MAX; i++) {
+    if (!ALTREP(x)) return false;
+    x = R_altrep_data1(x);
+    if (TYPEOF(x) == LISTSXP) x = CAR(x);
+  }
+  return true;
+}
+
 static SEXP take_altrep_state(struct build *b, SEXP value) {
   const struct frame *f = top(b);
   const uint32_t flags = f->flags;
+  if (is_wrapped_often(value)) input_corrupt(&b->in, "a vector in it is wrapped too often");
   root_push(b, value);
   if (b->in.reader) {
     keep_rest(b, f->object);

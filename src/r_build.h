@@ -20,7 +20,7 @@ enum build_what {
   BUILD_IF_PLAIN   // NULL if it is not plain, or not in a binary format: R's reader must see
 };
 
-// The object of a file. The reader was opened with opts.build.
+// The object of a file. opts.build of the reader is set for the first two.
 SEXP build_read(struct reader *r, const struct subject *subject, enum build_what what);
 
 // The object of a bare stream, or NULL when it is not plain, or not in a binary format. With

@@ -21,6 +21,7 @@ SEXP connection_open(struct connection *c, SEXP con, struct subject *subject) {
   c->token = SET_VECTOR_ELT(keep, KEEP_TOKEN, R_MakeUnwindCont());
   c->buffer = SET_VECTOR_ELT(keep, KEEP_BUFFER, Rf_allocVector(RAWSXP, PIECE_LEN));
   subject->thing = Rf_translateChar(Rf_asChar(Rf_getAttrib(con, Rf_install("subject"))));
+  c->packed = Rf_asLogical(Rf_getAttrib(con, Rf_install("packed"))) == TRUE;
   c->ours = Rf_asLogical(Rf_getAttrib(con, Rf_install("ours"))) == TRUE;
   subject->connection = c;
   UNPROTECT(2);
@@ -52,6 +53,8 @@ void connection_go_on(struct connection *c) {
 }
 
 static enum status failed(struct connection *c, struct error *e) {
+  if (c->packed && !c->jumped)
+    return fail(e, ERR_CORRUPT, 0, "it is corrupt (its compressed data does not decode)");
   return fail(e, ERR_IO, 0, c->jumped ? "it was left" : c->reason);
 }
 

@@ -23,13 +23,14 @@ struct connection {
   size_t n_held;    // how many
   int n_silent;     // reads in a row that gave nothing, though more may come
   bool ours;        // opened for this call alone: it may be read beyond the object
+  bool packed;      // what R can't read of it is damage: a compressed file
   bool jumped;
   jmp_buf here;     // where a jump is held up
   char reason[256]; // what failed, for struct error
 };
 
 bool connection_is(SEXP x);
-// `con` is open, in binary mode, and has its attributes "subject" and "ours" from R/connection.R. What is
+// `con` is open, in binary mode, and has its attributes "subject", "ours" and "packed" from R/connection.R. What is
 // returned protects all that c holds, and must be protected until the call ends. The subject's
 // errors are those of the connection from here on.
 SEXP connection_open(struct connection *c, SEXP con, struct subject *subject);

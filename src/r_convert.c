@@ -27,11 +27,15 @@ static void measure(void *data, struct progress_amount *a) {
   a->total = opening_total(o);
 }
 
-// R's serialization format, from the header of the stream: 3, unless it says 2.
-static uint8_t stream_version(const struct reader *r) {
+// R's serialization format, of another file from the header of the stream: 3, unless it says 2.
+static uint8_t stream_version(struct opening *o) {
+  struct reader *r = &o->reader;
+  enum status st;
+  if (o->format == FORMAT_RIFFLE) return r->header.stream_version;
+  while ((st = reader_head(r, 6)) == AGAIN) progress_look();
+  if (st) opening_throw(o);
   const unsigned char *p = r->at;
-  if (r->end - p < 6) return 3;
-  return p[2] == 2 || p[5] == 2 || p[2] == '2' ? 2 : 3;
+  return r->end - p >= 6 && (p[2] == 2 || p[5] == 2 || p[2] == '2') ? 2 : 3;
 }
 
 static bool any_more(struct convert_call *c) {
@@ -48,7 +52,7 @@ static void open_output(struct convert_call *c) {
       .container = save_container(c->opts.format),
       .block = {.codec = c->opts.codec, .level = c->opts.level, .filter = c->opts.filter},
       .n_threads = c->opts.n_threads,
-      .stream_version = stream_version(&c->opening.reader),
+      .stream_version = stream_version(&c->opening),
       .plain = opening_is_plain(&c->opening),
       .unseen = opening_is_unseen(&c->opening)};
   while ((st = sink_file(&c->sink, c->path, &c->err)) == AGAIN) progress_look();
@@ -71,11 +75,18 @@ static void copy(struct convert_call *c) {
   }
 }
 
+// Nothing in a bare stream tells whether it is whole but the object in it.
+static void check_by_reading(struct convert_call *c) {
+  SEXP path = PROTECT(Rf_mkString(c->opening.path));
+  eval_own(Rf_lang2(Rf_install("qs_read"), path));
+  UNPROTECT(1);
+}
+
 static SEXP convert_body(void *data) {
   struct convert_call *c = data;
   enum status st;
   if (!opening_open(&c->opening)) return NULL;
-  any_more(c);
+  if (c->opening.format == FORMAT_STREAM && !c->opening.connection.con) check_by_reading(c);
   open_output(c);
   copy(c);
   opening_finish(&c->opening);

@@ -44,6 +44,7 @@ static const char *class_of(enum status code) {
     case ERR_TRUNCATED: return "riffle_error_corrupt";
     case ERR_FORMAT: return "riffle_error_format";
     case ERR_VERSION: return "riffle_error_version";
+    case ERR_DEPTH: return "riffle_error_depth";
     case ERR_LIMIT: return "riffle_error_limit";
     default: return "riffle_error_internal";
   }

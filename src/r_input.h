@@ -24,7 +24,7 @@ struct input {
 };
 
 struct input input_memory(const unsigned char *p, size_t n, const struct subject *subject);
-// The reader was opened with opts.build, and no byte has been taken from it.
+// No byte has been taken from the reader.
 struct input input_reader(struct reader *r, const struct subject *subject);
 
 NORETURN void input_corrupt(const struct input *in, const char *reason);

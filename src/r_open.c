@@ -37,9 +37,20 @@ static size_t peek(struct opening *o, size_t n, const unsigned char **p) {
   return got;
 }
 
+// The last newline of an object in the ASCII format is left to the next one's reader, as R has it.
+static void drop_newline(struct opening *o) {
+  unsigned char newline;
+  size_t got;
+  if (source_read(&o->source, &newline, 1, &got, &o->err)) throw_error(&o->err, &o->subject);
+}
+
 static void find_format(struct opening *o) {
   const unsigned char *p;
   size_t n = peek(o, SNIFF_LEN, &p);
+  if (o->connection.con && n && *p == '\n') {
+    drop_newline(o);
+    n = peek(o, SNIFF_LEN, &p);
+  }
   o->format = sniff_format(p, n);
   o->ascii = o->format == FORMAT_STREAM && p[0] == 'A';
   if (o->format != FORMAT_OTHER) return;
@@ -75,13 +86,12 @@ static void start_reader(struct opening *o) {
 // gzfile() can lay open.
 static bool check_content(struct opening *o) {
   struct reader *r = &o->reader;
-  bool more;
   enum status st;
   if (o->format == FORMAT_RIFFLE || o->format == FORMAT_STREAM) return true;
-  while ((st = reader_more(r, &more)) == AGAIN) progress_look();
+  while ((st = reader_head(r, SNIFF_LEN)) == AGAIN) progress_look();
   if (st) opening_throw(o);
   const size_t n = (size_t) (r->end - r->at);
-  const enum file_format inner = sniff_format(r->at, n < SNIFF_LEN ? n : SNIFF_LEN);
+  const enum file_format inner = sniff_format(r->at, n);
   if ((inner == FORMAT_RIFFLE || inner == FORMAT_QS2) && !o->connection.con) return false;
   if (inner != FORMAT_STREAM) throw_not_ours(r->at, n, &o->subject);
   o->ascii = r->at[0] == 'A';
@@ -111,10 +121,8 @@ bool opening_is_unseen(const struct opening *o) {
   return o->format != FORMAT_RIFFLE || o->reader.header.unseen;
 }
 
-// The builder takes words and numbers as they are in memory.
 bool opening_is_plain(const struct opening *o) {
-  const struct file_header *h = &o->reader.header;
-  return o->format == FORMAT_RIFFLE && h->plain && h->big_endian == host_is_big_endian();
+  return o->format == FORMAT_RIFFLE && o->reader.header.plain;
 }
 
 double opening_total(const struct opening *o) {
@@ -122,7 +130,7 @@ double opening_total(const struct opening *o) {
   return o->format == FORMAT_GZIP || total == UINT64_MAX ? NA_REAL : (double) total;
 }
 
-// R writes a newline after each item of the ASCII format, and reads none after the last.
+// R writes a newline after each item of the ASCII format, and may leave the last one.
 static void skip_newline(struct opening *o) {
   struct reader *r = &o->reader;
   enum status st;
@@ -132,10 +140,23 @@ static void skip_newline(struct opening *o) {
   if (more && *r->at == '\n') r->at++;
 }
 
+// What R unpacks is checked at its end.
+static void read_to_end(struct opening *o) {
+  struct reader *r = &o->reader;
+  enum status st;
+  for (bool more = true; more;) {
+    while ((st = reader_more(r, &more)) == AGAIN) progress_look();
+    if (st) opening_throw(o);
+    r->goes_on |= more;
+    r->at = r->end;
+  }
+}
+
 void opening_finish(struct opening *o) {
   struct reader *r = &o->reader;
   enum status st;
-  if (o->ascii) skip_newline(o);
+  if (o->ascii && !r->opts.exact) skip_newline(o);
+  if (o->connection.packed && o->format == FORMAT_STREAM) read_to_end(o);
   while ((st = reader_finish(r)) == AGAIN) progress_look();
   if (st) opening_throw(o);
   if (r->unverified) warn_reason("it has no hash: damage would not be found", &o->subject);

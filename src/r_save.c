@@ -61,6 +61,8 @@ static bool walk_object(struct save_call *c, bool pointers) {
 
 static void forget_output(struct save_call *c) {
   writer_close(&c->writer);
+  if (!c->sink.reset)
+    throw_reason("riffle_error_changed", "it changes while it is being serialized", &c->subject);
   if (c->sink.reset(&c->sink, &c->err)) throw_error(&c->err, &c->subject);
 }
 

@@ -27,8 +27,9 @@ static SEXP hook_out(SEXP x, SEXP fun) {
   SEXP call = PROTECT(Rf_lang2(fun, x));
   SEXP value = Rf_eval(call, R_GlobalEnv);
   UNPROTECT(1);
-  if (value != R_NilValue && TYPEOF(value) != STRSXP)
-    throw_argument("refhook", "a function that returns a character vector or NULL", value);
+  if (value != R_NilValue && (TYPEOF(value) != STRSXP || XLENGTH(value) == 0))
+    throw_argument("refhook", "a function that returns a character vector (not an empty one) or NULL",
+                   value);
   return value;
 }
 

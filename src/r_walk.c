@@ -487,6 +487,7 @@ static void blocks_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, 
 static void hash_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, HASH); }
 
 INLINE void attributes(struct walk *w, SEXP x, enum mode mode) {
+  depth_check(w->subject);
   switch (mode) {
     case LOOK: attrib_each(x, look_attribute, w); break;
     case COUNT: attrib_each(x, count_attribute, w); break;

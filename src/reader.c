@@ -232,12 +232,21 @@ static enum status count(struct reader *r, const struct read_job *j) {
   return fail(&r->err, ERR_LIMIT, 0, "its stream is longer than the limit of riffle.max_bytes");
 }
 
+// Goes on behind the head. False: there was none, or nothing behind it.
+static bool leave_head(struct reader *r) {
+  if (!r->after_head) return false;
+  r->at = r->after_head;
+  r->end = r->after_end;
+  r->after_head = NULL;
+  return r->at < r->end;
+}
+
 // Hands out the next block that holds anything, unless there is some left of this one. *any is false
 // at the end of the stream.
 static enum status next_block(struct reader *r, size_t wanted, bool *any) {
   r->wanted = wanted;
   *any = true;
-  while (r->at == r->end) {
+  while (r->at == r->end && !leave_head(r)) {
     struct slot *s = NULL;
     enum status st = front(r, &s);
     *any = s != NULL;
@@ -260,8 +269,6 @@ static enum status fill(struct reader *r, size_t wanted) {
   if (st || any) return st;
   return fail(&r->err, ERR_CORRUPT, 0, "its stream ends inside an object");
 }
-
-enum status reader_fill(struct reader *r) { return fill(r, 1); }
 
 enum status reader_get_slow(struct reader *r, void **p, size_t *n) {
   while (*n) {
@@ -288,6 +295,7 @@ enum status reader_numbers(struct reader *r, void **p, size_t *n) {
       *n -= k;
       continue;
     }
+    if (leave_head(r)) continue;
     struct slot *s = NULL;
     r->wanted = *n;
     const enum status st = front(r, &s);
@@ -315,7 +323,7 @@ enum status reader_wait(struct reader *r) {
 
 enum status reader_strings(struct reader *r, size_t most, const struct string_array **out) {
   *out = NULL;
-  if (r->at < r->end || r->opts.exact) return OK;
+  if (r->at < r->end || r->opts.exact || leave_head(r)) return OK;
   struct slot *s = NULL;
   enum status st = front(r, &s);
   if (st) return st;
@@ -325,6 +333,32 @@ enum status reader_strings(struct reader *r, size_t most, const struct string_ar
   r->open = true;
   if (count(r, j)) return r->err.code;
   *out = &j->strings.array;
+  return OK;
+}
+
+enum status reader_head(struct reader *r, size_t n) {
+  while ((size_t) (r->end - r->at) < n) {
+    const size_t have = (size_t) (r->end - r->at);
+    if (have) memmove(r->head, r->at, have);
+    r->at = r->end = r->head;
+    r->after_head = NULL;
+    bool any;
+    const enum status st = next_block(r, n - have, &any);
+    if (st == AGAIN || !any) {
+      r->end = r->head + have;
+      r->at = r->head;
+      return st;
+    }
+    if (st) return st;
+    size_t more = (size_t) (r->end - r->at);
+    if (have == 0 && more >= n) return OK;
+    if (more > n - have) more = n - have;
+    memcpy(r->head + have, r->at, more);
+    r->after_head = r->at + more;
+    r->after_end = r->end;
+    r->at = r->head;
+    r->end = r->head + have + more;
+  }
   return OK;
 }
 

@@ -32,12 +32,14 @@ struct reader_opts {
 struct piece;
 struct read_job;
 
+enum { READER_HEAD = 16 };
+
 struct reader {
   struct source *source;     // lent
   const struct container_in *container;
   void *state;               // the container's
   struct reader_opts opts;
-  struct file_header header; // valid after reader_open()
+  struct file_header header; // valid after reader_start()
   struct ring ring;
   struct read_job *jobs;     // one per slot
   struct coder *coders;      // one per thread
@@ -60,6 +62,8 @@ struct reader {
   bool open;                 // the ring's oldest slot is what at..end or reader_strings() shows
 
   const unsigned char *at, *end;  // the current block's bytes not yet taken
+  unsigned char head[READER_HEAD];               // what reader_head() took out of short blocks
+  const unsigned char *after_head, *after_end;   // what comes after that; NULL: nothing
 };
 
 // reader_open() makes the reader; reader_start() reads the header and, where the source can seek,
@@ -83,9 +87,6 @@ static inline enum status reader_get(struct reader *r, void **p, size_t *n) {
   return reader_get_slow(r, p, n);
 }
 
-// At least one byte in at..end, or ERR_CORRUPT at the end of the stream.
-enum status reader_fill(struct reader *r);
-
 // For opts.build. The next *n bytes of the stream are numbers and go to *p, whose memory stays
 // until reader_wait(): where they have blocks of their own, workers write them there later.
 enum status reader_numbers(struct reader *r, void **p, size_t *n);
@@ -96,6 +97,9 @@ enum status reader_wait(struct reader *r);
 // block and has at most `most` of them, else NULL in *out. They stay until the next call.
 enum status reader_strings(struct reader *r, size_t most, const struct string_array **out);
 
+// The stream's first n bytes, at most READER_HEAD, or as many as there are, to be in at..end: blocks
+// may be shorter. Nothing has been taken before.
+enum status reader_head(struct reader *r, size_t n);
 // Whether there is anything left of the stream: then it is in at..end.
 enum status reader_more(struct reader *r, bool *more);
 

@@ -4,7 +4,7 @@
 // workers and on the producer's own thread while it waits. Then either
 //   - `drain` gets the finished jobs in the order claimed, one at a time, on whichever thread
 //     finished the one that was due (saving), or
-//   - there is no `drain`, and the producer takes them itself in order: ring_front(),
+//   - there is no `drain`, and the producer takes them itself in order: ring_peek(),
 //     ring_release() (reading).
 // Threads are started as work piles up, so a small object starts none; without any, the same code
 // runs inline. Every function is safe after a failure: it returns the first error again. The ring

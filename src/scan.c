@@ -48,7 +48,7 @@ enum {
 
 enum { FLAG_ATTRIBUTES = 1 << 9, FLAG_TAG = 1 << 10, FLAG_S4 = 1 << 16, FLAG_ACTIVE = 1 << 27 };
 
-// R's serializer recurses with larger frames, so what it wrote is nested less than this.
+// So deep it looks without running out of stack.
 enum { MAX_NESTED = 20000 };
 
 struct scan_ref {
@@ -221,7 +221,7 @@ static bool is_code_cell(uint32_t type) {
 
 // A call among the constants of byte code, `type` read. The rest of a cell is the next turn.
 static void skip_code_call(struct scan *s, uint32_t type, struct scan_tally *t) {
-  if (++s->nested > MAX_NESTED) corrupt(s);
+  if (++s->nested > MAX_NESTED) stop(s, ERR_DEPTH, "it is nested too deeply");
   while (!s->err.code) {
     if (type == CODE_REF) {
       word(s);
@@ -257,7 +257,7 @@ static void skip_constant(struct scan *s, struct scan_tally *t) {
 
 // The first constant is the expression that was compiled.
 static void skip_code(struct scan *s, struct scan_tally *t, uint64_t *first_len) {
-  if (++s->nested > MAX_NESTED) corrupt(s);
+  if (++s->nested > MAX_NESTED) stop(s, ERR_DEPTH, "it is nested too deeply");
   skip_into(s, 1, t);
   const uint32_t n = word(s);
   for (uint32_t i = 0; i < n && !s->err.code; i++) {
@@ -359,7 +359,7 @@ static uint64_t skip_one(struct scan *s, struct scan_tally *t) {
 // length is asked for recurses.
 static struct scan_tally skip(struct scan *s, uint64_t n) {
   struct scan_tally t = {0};
-  if (++s->nested > MAX_NESTED) corrupt(s);
+  if (++s->nested > MAX_NESTED) stop(s, ERR_DEPTH, "it is nested too deeply");
   while (n && !s->err.code) n += skip_one(s, &t) - 1;
   s->nested--;
   return t;

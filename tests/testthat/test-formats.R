@@ -408,3 +408,93 @@ test_that("RDS goes to and comes from connections", {
   }
   gc()
 })
+
+test_that("damage in files that R unpacks is found before anything is made of it", {
+  x <- list(a = 1:20, b = c(1.5, NA, pi), s = c("a", "caf\u00e9", NA), l = list(NULL, TRUE, quote(x)))
+  path <- withr::local_tempfile(fileext = ".rds")
+  out <- withr::local_tempfile(fileext = ".rif")
+  for (codec in c("xz", "bzip2")) {
+    saveRDS(x, path, compress = codec)
+    bytes <- read_bytes(path)
+    try_all <- function(b) {
+      write_bytes(b, path)
+      withr::local_options(warn = 2)
+      for (read in list(function() qs_read(path), function() qs_deserialize(b),
+                        function() { qs_convert(path, out); qs_read(out) })) {
+        got <- tryCatch(read(), riffle_error = function(e) "refused")
+        expect_true(identical(got, "refused") || identical(got, x))
+      }
+    }
+    for (n in seq(1, length(bytes) - 1, by = 3)) try_all(head(bytes, n))
+    for (at in seq(1, length(bytes), by = 2)) try_all(flip(bytes, at, 2^(at %% 8)))
+  }
+  # large enough that the damage lies behind many good bytes
+  x <- rnorm(1e5)
+  for (codec in c("xz", "bzip2")) {
+    saveRDS(x, path, compress = codec)
+    bytes <- read_bytes(path)
+    for (at in length(bytes) - c(1, 8, 20, 50, 100, 1000, 1e5)) {
+      got <- tryCatch(qs_deserialize(flip(bytes, at, 1)), riffle_error = function(e) "refused")
+      expect_true(identical(got, "refused") || identical(got, x), info = paste(codec, at))
+      expect_riffle_error(qs_deserialize(head(bytes, at)), "corrupt")
+    }
+  }
+  expect_identical(live_calls(), 0L)
+})
+
+test_that("a conversion of a bare stream that was cut is an error", {
+  path <- withr::local_tempfile(fileext = ".rds")
+  out <- withr::local_tempfile(fileext = ".qs2")
+  for (ascii in c(FALSE, TRUE)) {
+    saveRDS(as.list(runif(1000)), path, compress = FALSE, ascii = ascii)
+    bytes <- read_bytes(path)
+    write_bytes(head(bytes, length(bytes) / 2), path)
+    expect_error(qs_convert(path, out))
+    expect_false(file.exists(out))
+  }
+})
+
+test_that("a stream that arrives in small pieces is known all the same", {
+  skip_if_not_linux()
+  rds <- withr::local_tempfile()
+  saveRDS(list(1:3, "text"), rds, version = 2)
+  bytes <- read_bytes(rds)
+  for (first in c(12, 20, 40, length(bytes) - 9)) {
+    fifo <- withr::local_tempfile()
+    system2("mkfifo", shQuote(fifo))
+    writer <- parallel::mcparallel({
+      con <- pipe(paste("cat >", shQuote(fifo)), "wb")
+      writeBin(bytes[1:first], con)
+      flush(con)
+      Sys.sleep(0.3)
+      writeBin(bytes[-(1:first)], con)
+      close(con)
+    })
+    expect_identical(qs_read(fifo), list(1:3, "text"))
+    parallel::mccollect(writer)
+  }
+})
+
+test_that("objects in the ASCII format on one connection are read one by one", {
+  path <- withr::local_tempfile()
+  con <- file(path, "wb")
+  objects <- list(list(1), "a b\n", letters, list("x", NULL), 5)
+  for (x in objects) serialize(x, con, ascii = TRUE)
+  close(con)
+  con <- file(path, "rb")
+  for (x in objects) expect_identical(qs_read(con), x)
+  close(con)
+})
+
+test_that("attributes of attributes nested too deep are an error, not a crash", {
+  x <- 1
+  for (i in 1:1e5) {
+    y <- 1
+    attr(y, "n") <- x
+    x <- y
+  }
+  path <- withr::local_tempfile()
+  expect_riffle_error(qs_save(x, path), "depth")
+  expect_riffle_error(qs_hash(x), "depth")
+  expect_riffle_error(marshall(x), "depth")
+})
