@@ -1,23 +1,25 @@
 #' Convert between file formats
 #'
 #' Turns a file of one format into another without making the object in it: R's stream goes over as
-#' it is, in constant memory. (Only of an RDS file that is not compressed the object is made first, to
-#' see whether the file is whole, as nothing else in it tells.) The new file appears when it is complete.
+#' it is, in constant memory. (Only of an RDS file that is not compressed the object is made first,
+#' to see whether the file is whole, as nothing else in it tells.) The new file appears when it is
+#' complete.
 #'
 #' riffle, qs2 and RDS files all hold the stream of R's serializer, compressed in different ways. An
 #' RDS file made from another holds it in little-endian form, which [readRDS()] reads as well as the
-#' usual one. A riffle file made from another is larger than one that [qs_save()] writes, and slower to
-#' read, since numbers and strings are not told apart in it: to have it small, read and save the object.
+#' usual one. A riffle file made from another is larger than one that [qs_save()] writes, and slower
+#' to read, since numbers and strings are not told apart in it: to have it small, read and save the
+#' object.
 #'
-#' `qs_to_rds()` writes an RDS file whatever its name is; `rds_to_qs()` a qs2 file if the name ends with
-#' `.qs2`, else a riffle file.
+#' `qs_to_rds()` writes an RDS file whatever its name is; `rds_to_qs()` a qs2 file if the name ends
+#' with `.qs2`, else a riffle file.
 #'
 #' @param input_file The path of the file to read, of any format that [qs_read()] reads.
 #' @param output_file The path of the file to write.
-#' @param compress_level The level of compression: for riffle and qs2 files that of zstd, 3 by default,
-#'   for RDS files that of gzip, 0 to 9, 6 by default.
-#' @param format The format to write. `"auto"` goes by the extension of `output_file`: `.qs2`, `.rds`,
-#'   or any other for riffle's own.
+#' @param compress_level The level of compression: for riffle and qs2 files that of zstd, 3 by
+#'   default, for RDS files that of gzip, 0 to 9, 6 by default.
+#' @param format The format to write. `"auto"` goes by the extension of `output_file`: `.qs2`,
+#'   `.rds`, or any other for riffle's own.
 #' @param nthreads The number of threads to use, 1 to 256, the calling one included.
 #'
 #' @return `NULL`, invisibly. Errors are of class `riffle_error`, see [riffle-package].

@@ -1,7 +1,7 @@
-# Called from C (r_error.c). Both raise a condition whose call is the one that the user made: C's .Call()
-# has no frame of its own.
+# Called from C (r_error.c). Both raise a condition whose call is the one that the user made: C's
+# .Call() has no frame of its own.
 
-# The first of the frames of ours that end with our caller's. To be called before any promise hides it.
+# The first of the frames of ours that end with our caller's. To be called before a promise hides it.
 own_call <- function() {
   ours <- topenv()
   i <- sys.nframe() - 1

@@ -8,14 +8,15 @@
 #' `xxhsum -H2` (128 bits) prints for a file of them.
 #'
 #' Of any other object it is the hash of its serialized stream, which is made and hashed piece by
-#' piece, never stored. Of data the stream is R's of version 2 without the header that names R's version;
-#' functions, calls and environments go in a form of riffle's own, which leaves out what differs from
-#' session to session. So equal objects have equal hashes in every session, on every little-endian machine and with
-#' every version of R. It does not count
+#' piece, never stored. Of data the stream is R's of version 2 without the header that names R's
+#' version; functions, calls and environments go in a form of riffle's own, which leaves out what
+#' differs from session to session. So equal objects have equal hashes in every session, on every
+#' little-endian machine and with every version of R. It does not count
 #' * whether a vector is compact (`1:10`) or has its elements in memory, nor any other ALTREP form,
 #'   and hashing does not change that;
 #' * whether a vector has grown by assignment;
-#' * the encoding of strings (latin1, UTF-8, unmarked), unless it is "bytes": they are hashed in UTF-8;
+#' * the encoding of strings (latin1, UTF-8, unmarked), unless it is "bytes": they are hashed in
+#'   UTF-8;
 #' * byte code, source references and how often a function has been called;
 #' * the order in which an environment was filled: its bindings are taken in the order of their names.
 #'   Promises are not forced and active bindings are not called; a promise that was forced counts as

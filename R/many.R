@@ -119,8 +119,8 @@ is_named_list <- function(x) {
 #'
 #' Many processes may use the same name at once. A file appears when it is complete, so it is read
 #' whole or not at all; processes that meet before there is one all evaluate the expression, and the
-#' last to finish leaves its file. A file that is damaged, or that qs_read() can't read, is replaced, with
-#' a warning. If the value cannot be saved, there is a warning and the value.
+#' last to finish leaves its file. A file that is damaged, or that qs_read() can't read, is
+#' replaced, with a warning. If the value cannot be saved, there is a warning and the value.
 #'
 #' @param expr The expression.
 #' @param name A string, the file's name without folder and extension.

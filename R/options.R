@@ -2,12 +2,12 @@
 #'
 #' Gets or sets the default of an argument for the rest of the session, as `qs2::qopt()` does. All
 #' but `nthreads` are R options, `riffle.compress_level` and so on, and can be set by [options()],
-#' too, for instance in a start-up file. The option `riffle.progress`, `TRUE` or `FALSE`, says whether
-#' calls that take long show a progress bar, see [qs_save()]; `riffle.max_bytes` limits what is read, see
-#' [qs_read()].
+#' too, for instance in a start-up file. The option `riffle.progress`, `TRUE` or `FALSE`, says
+#' whether calls that take long show a progress bar, see [qs_save()]; `riffle.max_bytes` limits what
+#' is read, see [qs_read()].
 #'
-#' @param parameter One of `"compress_level"` (1 by default), `"shuffle"` (`TRUE`), `"nthreads"` (see
-#'   [qs_threads()]) and `"validate_checksum"` (`FALSE`).
+#' @param parameter One of `"compress_level"` (1 by default), `"shuffle"` (`TRUE`), `"nthreads"`
+#'   (see [qs_threads()]) and `"validate_checksum"` (`FALSE`).
 #' @param value The new default; none: leave it as it is.
 #'
 #' @return The default that holds; when setting, the one that held before, invisibly. An unknown

@@ -6,16 +6,18 @@
 #' Each block's checksum is verified before its bytes are used, always. A file that was cut short,
 #' changed, or lengthened is an error, never an object.
 #'
-#' The format is told by the content, not by the name: riffle's own, qs2, and RDS in each of its forms
-#' (compressed by gzip, bzip2, xz or, where this R can, zstd, or not at all; binary or ASCII). The hash
-#' of a qs2 file is verified before any byte is used; one that has none is read with a warning, or with
-#' `validate_checksum = TRUE` refused. The checksums in a gzip'ed file are verified before the object is
-#' returned. What follows the object in an RDS file is ignored with a warning. The option
-#' `riffle.max_bytes` sets a limit to the bytes of R's stream that are read, for files that could be
-#' made to decompress to more than there is memory: more is an error of class `riffle_error_limit`.
+#' The format is told by the content, not by the name: riffle's own, qs2, and RDS in each of its
+#' forms (compressed by gzip, bzip2, xz or, where this R can, zstd, or not at all; binary or ASCII).
+#' The hash of a qs2 file is verified before any byte is used; one that has none is read with a
+#' warning, or with `validate_checksum = TRUE` refused. The checksums in a gzip'ed file are verified
+#' before the object is returned. What follows the object in an RDS file is ignored with a warning.
+#' The option `riffle.max_bytes` sets a limit to the bytes of R's stream that are read, for files
+#' that could be made to decompress to more than there is memory: more is an error of class
+#' `riffle_error_limit`.
 #'
-#' A qs2 file and one compressed by gzip do not tell where they end: on a connection they are read to its
-#' end, so nothing else can follow them. Of RDS objects on one [gzfile()] or [gzcon()] each is read by itself.
+#' A qs2 file and one compressed by gzip do not tell where they end: on a connection they are read
+#' to its end, so nothing else can follow them. Of RDS objects on one [gzfile()] or [gzcon()] each
+#' is read by itself.
 #'
 #' As with [readRDS()], an object from a source that cannot be trusted can hold code that runs when
 #' it is used. With `data_only = TRUE` only data is made of such a file: vectors, lists, pairlists,
@@ -28,22 +30,23 @@
 #' `validate_checksum = TRUE` that is read into memory first.
 #'
 #' `file` can also be a connection. One that is open, in binary mode, is read from where it stands, by
-#' [readBin()], to the end of one object and no further, and stays open, for the next object or other
-#' bytes. From one that does not block more is awaited until it has ended; a [fifo()] has when
-#' nobody has it open for writing for 5 seconds. A connection that is not open is opened, read and closed again, and stays a valid
-#' connection, as with [readRDS()]; of a [url()] all is read into memory first. A socket must be open.
+#' [readBin()], to the end of one object and no further, and stays open, for the next object or
+#' other bytes. From one that does not block more is awaited until it has ended; a [fifo()] has when
+#' nobody has it open for writing for 5 seconds. A connection that is not open is opened, read and
+#' closed again, and stays a valid connection, as with [readRDS()]; of a [url()] all is read into
+#' memory first. A socket must be open.
 #'
-#' @param file The path of the file, a string, or a connection, such as one made by [rawConnection()],
-#'   [file()], [gzfile()], [gzcon()], [url()], [pipe()], [fifo()] or [socketConnection()]. In a path `~`
-#'   is expanded.
+#' @param file The path of the file, a string, or a connection, such as one made by
+#'   [rawConnection()], [file()], [gzfile()], [gzcon()], [url()], [pipe()], [fifo()] or
+#'   [socketConnection()]. In a path `~` is expanded.
 #' @param validate_checksum `TRUE` to verify all checksums before the object is begun, which reads
 #'   the file twice. With `FALSE` each block is verified just before it is used.
 #' @param nthreads The number of threads to use, 1 to 256, the calling one included.
 #' @param refhook A function that is called with each character vector that the `refhook` of
 #'   [qs_save()] returned, and restores what it stands for.
 #' @param data_only `TRUE` to accept plain data only: for files that cannot be trusted.
-#' @param progress `TRUE` to show a progress bar, with throughput and time left, once reading has taken
-#'   2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
+#' @param progress `TRUE` to show a progress bar, with throughput and time left, once reading has
+#'   taken 2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
 #'   `riffle.progress` says or, if that is not set, only in an interactive session.
 #'
 #' @return The object. Errors are of class `riffle_error`, see [riffle-package].

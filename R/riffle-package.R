@@ -19,9 +19,9 @@
 #' \tabular{ll}{
 #'   `riffle_error_argument` \tab an argument is not what the function takes \cr
 #'   `riffle_error_io` \tab the system refused: no such file, no permission, disk full \cr
-#'   `riffle_error_format` \tab the input is not a riffle file \cr
+#'   `riffle_error_format` \tab the input is of no format that riffle reads \cr
 #'   `riffle_error_corrupt` \tab it is one, but damaged or cut short \cr
-#'   `riffle_error_version` \tab it needs a newer version of riffle \cr
+#'   `riffle_error_version` \tab it needs a newer version of riffle, or a machine of the other byte order \cr
 #'   `riffle_error_data_only` \tab it holds more than data, and `data_only = TRUE` was asked for \cr
 #'   `riffle_error_depth` \tab the object is nested too deeply \cr
 #'   `riffle_error_limit` \tab it holds more than the option `riffle.max_bytes` or the argument `max_size` allows \cr
@@ -29,6 +29,8 @@
 #'   `riffle_error_changed` \tab the object changed while it was serialized \cr
 #'   `riffle_error_internal` \tab a library refused what it should take: a bug
 #' }
+#' What is odd but no error (a qs2 file without a hash, bytes behind an RDS file's object) is a warning of
+#' class `riffle_warning`.
 #' @keywords internal
 #' @useDynLib riffle, .registration = TRUE
 "_PACKAGE"

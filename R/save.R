@@ -18,25 +18,26 @@
 #' `/dev/stdout` are written to directly; a pipe that nobody reads delays an interrupt.
 #'
 #' `file` can also be a connection. One that is open, in binary mode, is written to from where it
-#' stands, by [writeBin()] in pieces of about a MiB, and stays open: several objects, and other bytes
-#' between them, can be written one after the other, and [qs_read()] takes them back one by one. If
-#' saving fails a part of the object has been written. Small writes wait in R's own buffer, and R does
-#' not tell of all that fail there: close the connection before you rely on it. A connection that is
-#' not open is opened, written and closed again, and stays a valid connection, as with [saveRDS()]: a
-#' [file()] or [fifo()] as its path would be, what a [pipe()] runs as its command, which has to succeed;
-#' for a [gzfile()], [bzfile()] or [xzfile()] the file is put together in memory first. Others must be
-#' open. What is written is compressed: a connection that compresses, too, gains nothing.
+#' stands, by [writeBin()] in pieces of about a MiB, and stays open: several objects, and other
+#' bytes between them, can be written one after the other, and [qs_read()] takes them back one by
+#' one. If saving fails a part of the object has been written. Small writes wait in R's own buffer,
+#' and R does not tell of all that fail there: close the connection before you rely on it. A
+#' connection that is not open is opened, written and closed again, and stays a valid connection, as
+#' with [saveRDS()]: a [file()] or [fifo()] as its path would be, what a [pipe()] runs as its
+#' command, which has to succeed; for a [gzfile()], [bzfile()] or [xzfile()] the file is put
+#' together in memory first. Others must be open. What is written is compressed: a connection that
+#' compresses, too, gains nothing.
 #'
 #' @param object Any R object.
-#' @param file The path of the file, a string, or a connection, such as one made by [rawConnection()],
-#'   [file()], [gzcon()], [pipe()], [fifo()] or [socketConnection()]. In a path `~` is expanded. The
-#'   usual extension is `.rif`.
+#' @param file The path of the file, a string, or a connection, such as one made by
+#'   [rawConnection()], [file()], [gzcon()], [pipe()], [fifo()] or [socketConnection()]. In a path
+#'   `~` is expanded. The usual extension is `.rif`.
 #' @param compress_level The codec's level, a whole number. For `"zstd"` from `-131072` (fastest) to
 #'   `22` (smallest), for `"lz4"` from `1` to `12`; ignored by `"none"`. The default, 1, is where
-#'   the measured curve of time against size bends (`inst/bench/results/curve.csv`): with level -1 prices
-#'   came out 1.1 and strings 2.3 times as large for up to 4 ms of 11, and no level up to 12 made data
-#'   frames, prices or strings more than 0.3 % smaller, at up to 8 times the time. Functions and models
-#'   gain 4 % at level 3.
+#'   the measured curve of time against size bends (`inst/bench/results/curve.csv`): with level -1
+#'   prices came out 1.1 and strings 2.3 times as large for up to 4 ms of 11, and no level up to 12
+#'   made data frames, prices or strings more than 0.3 % smaller, at up to 8 times the time.
+#'   Functions and models gain 4 % at level 3.
 #' @param shuffle `TRUE` to rearrange numbers and strings so that they compress better, `FALSE` to
 #'   compress them as they are.
 #' @param nthreads The number of threads to use, 1 to 256, the calling one included. Small objects
@@ -44,17 +45,17 @@
 #' @param codec How blocks are compressed: `"zstd"`, `"lz4"` (faster, larger) or `"none"`. A block
 #'   that does not get smaller is stored as it is.
 #' @param refhook A function that is called for each environment, external pointer and weak
-#'   reference, and returns a character vector that stands for it, or `NULL` to save it as usual. See
-#'   [saveRDS()].
+#'   reference, and returns a character vector that stands for it, or `NULL` to save it as usual.
+#'   See [saveRDS()].
 #'
-#' @param format The format of the file: riffle's own, that of qs2 (which `qs2::qs_read()` reads), or RDS
-#'   (compressed by gzip, which [readRDS()] reads; on a connection that compresses, by that alone).
-#'   `"auto"` goes by the extension of `file`, if it is a path: `.qs2`, `.rds`, or any other for
-#'   riffle's own. A qs2 file has its hash in front, so it can't go to a connection or a pipe. For the last two `codec` is as their format has it,
-#'   `compress_level` is 3 by default for qs2 (levels of zstd) and 6 for RDS (0 to 9, of gzip), and
-#'   `shuffle` is of no account for RDS.
-#' @param progress `TRUE` to show a progress bar, with throughput and time left, once saving has taken
-#'   2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
+#' @param format The format of the file: riffle's own, that of qs2 (which `qs2::qs_read()` reads),
+#'   or RDS (compressed by gzip, which [readRDS()] reads; on a connection that compresses, by that
+#'   alone). `"auto"` goes by the extension of `file`, if it is a path: `.qs2`, `.rds`, or any other
+#'   for riffle's own. A qs2 file has its hash in front, so it can't go to a connection or a pipe.
+#'   For the last two `codec` is as their format has it, `compress_level` is 3 by default for qs2
+#'   (levels of zstd) and 6 for RDS (0 to 9, of gzip), and `shuffle` is of no account for RDS.
+#' @param progress `TRUE` to show a progress bar, with throughput and time left, once saving has
+#'   taken 2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
 #'   `riffle.progress` says or, if that is not set, only in an interactive session.
 #'
 #' @return `NULL`, invisibly. Errors are of class `riffle_error`, see [riffle-package].

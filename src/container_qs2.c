@@ -217,7 +217,8 @@ static enum status encode(struct writer *w, struct coder *c, const struct block_
     raw = c->packed.p;
   }
   size_t stored;
-  if (codec_compress_frame(&c->codec, w->block.level, raw, n, out->p + WORD_LEN, FRAME_MAX, &stored, e))
+  if (codec_compress_frame(&c->codec, w->block.level, raw, n, out->p + WORD_LEN, FRAME_MAX,
+                           &stored, e))
     return e->code;
   const uint32_t word = (uint32_t) stored | (shuffle ? SHUFFLED : 0);
   memcpy(out->p, &word, WORD_LEN);
