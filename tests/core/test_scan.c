@@ -207,7 +207,7 @@ static void *test_deep_environments(void *unused) {
     w[2 * n] = 253;
     struct scan s;
     const enum status st = run((unsigned char *) w, 4 * (5 * n + 1), 3, &s);
-    check(st == (n == 10000 ? OK : ERR_CORRUPT), "a chain of environments", n);
+    check(st == (n == 10000 ? OK : ERR_DEPTH), "a chain of environments", n);
     scan_close(&s);
     free(w);
   }
