@@ -28,8 +28,7 @@ static SEXP hook_out(SEXP x, SEXP fun) {
   SEXP value = Rf_eval(call, R_GlobalEnv);
   UNPROTECT(1);
   if (value != R_NilValue && (TYPEOF(value) != STRSXP || XLENGTH(value) == 0))
-    throw_argument("refhook", "a function that returns a character vector (not an empty one) or NULL",
-                   value);
+    throw_argument("refhook", "a function that returns a character vector or NULL", value);
   return value;
 }
 

@@ -211,7 +211,7 @@ test_that("a refhook that returns NULL changes nothing", {
 })
 
 test_that("a refhook that returns something else is an error", {
-  for (value in list(1, list("a"), TRUE)) {
+  for (value in list(1, list("a"), TRUE, character())) {
     expect_riffle_error(qs_serialize(new.env(), refhook = function(x) value), "argument",
                         "`refhook` must be a function that returns a character vector or NULL")
   }
