@@ -147,6 +147,7 @@ if [ -n "$late" ]; then
   split $(needs $late || :)
   as_debs="$early$as_debs"
 fi
+case " $late " in *" qs2 "*) as_debs="$as_debs g++ cmake" ;; esac  # RcppParallel is built by them
 if [ -n "$as_debs" ]; then
   echo "apt-get install$as_debs"
   apt install -y --no-install-recommends $as_debs || tail -n 5 "$scratch/apt.log" >&2
