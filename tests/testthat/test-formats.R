@@ -494,7 +494,12 @@ test_that("attributes of attributes nested too deep are an error, not a crash", 
     x <- y
   }
   path <- withr::local_tempfile()
-  expect_riffle_error(qs_save(x, path), "depth")
-  expect_riffle_error(qs_hash(x), "depth")
-  expect_riffle_error(marshall(x), "depth")
+  # R 4.6 goes through attributes itself, and its stack of protected objects may end first
+  for (f in list(function() qs_save(x, path), function() qs_hash(x), function() marshall(x))) {
+    got <- tryCatch(f(), riffle_error_depth = function(e) "refused",
+                    stackOverflowError = function(e) "refused")
+    expect_identical(got, "refused")
+  }
+  expect_false(file.exists(path))
+  expect_identical(live_calls(), 0L)
 })
