@@ -1,5 +1,6 @@
 #include <R.h>
 
+#include "info.h"
 #include "r_args.h"
 #include "r_calls.h"
 #include "r_eval.h"
@@ -27,15 +28,16 @@ static void measure(void *data, struct progress_amount *a) {
   a->total = opening_total(o);
 }
 
-// R's serialization format, of another file from the header of the stream: 3, unless it says 2.
+// R's serialization format, of another file from the header of the stream.
 static uint8_t stream_version(struct opening *o) {
   struct reader *r = &o->reader;
+  struct stream_head head;
   enum status st;
   if (o->format == FORMAT_RIFFLE) return r->header.stream_version;
-  while ((st = reader_head(r, 6)) == AGAIN) progress_look();
+  while ((st = reader_head(r, READER_HEAD)) == AGAIN) progress_look();
   if (st) opening_throw(o);
-  const unsigned char *p = r->at;
-  return r->end - p >= 6 && (p[2] == 2 || p[5] == 2 || p[2] == '2') ? 2 : 3;
+  stream_head_decode(r->at, (size_t) (r->end - r->at), &head);
+  return head.version == 2 ? 2 : 3;
 }
 
 static bool any_more(struct convert_call *c) {

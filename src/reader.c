@@ -341,7 +341,6 @@ enum status reader_head(struct reader *r, size_t n) {
     const size_t have = (size_t) (r->end - r->at);
     if (have) memmove(r->head, r->at, have);
     r->at = r->end = r->head;
-    r->after_head = NULL;
     bool any;
     const enum status st = next_block(r, n - have, &any);
     if (st == AGAIN || !any) {

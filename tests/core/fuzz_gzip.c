@@ -1,12 +1,11 @@
 // libFuzzer: a gzip'ed stream through the reader, from memory and from a pipe, with one thread and
 // with two. All must come to the same end, and what they read must be what zlib alone makes of it.
 // The first byte says how: as it is, or its parts made members, with what is left behind them.
-#include <sys/stat.h>
-#include <zlib.h>
-
 #include "check.h"
 #include "container.h"
 #include "files.h"
+#include "members.h"
+#include "seeds.h"
 #include "unsized.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -22,25 +21,11 @@ enum {
 
 // ---- files --------------------------------------------------------------------------------
 
-static void add_member(struct bytes *file, const unsigned char *p, size_t n, int level) {
-  z_stream z = {0};
-  if (deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) abort();
-  const size_t most = deflateBound(&z, n);
-  if (!(file->p = realloc(file->p, file->len + most))) abort();
-  z.next_in = (unsigned char *) p;
-  z.avail_in = (uInt) n;
-  z.next_out = file->p + file->len;
-  z.avail_out = (uInt) most;
-  if (deflate(&z, Z_FINISH) != Z_STREAM_END) abort();
-  file->len += most - z.avail_out;
-  deflateEnd(&z);
-}
-
 static struct bytes members_of(const uint8_t *data, size_t size, unsigned how) {
   struct bytes file = {0};
   const uint8_t *end = data + size, *border;
   while (size && (border = memchr(data, 0xfe, size))) {
-    add_member(&file, data, (size_t) (border - data), (int) (how >> 4) % 10);
+    add_member(&file, data, (size_t) (border - data), (int) (how >> 4) % 10, NULL);
     data = border + 1;
     size = (size_t) (end - data);
   }
@@ -52,24 +37,13 @@ static struct bytes members_of(const uint8_t *data, size_t size, unsigned how) {
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-  const char *folder = NULL;
-  struct stat st;
-  for (int i = 1; i < *argc; i++)
-    if ((*argv)[i][0] != '-' && stat((*argv)[i], &st) == 0 && S_ISDIR(st.st_mode))
-      folder = (*argv)[i];
+  const char *folder = seeds_folder(*argc, *argv);
   for (unsigned i = 0; folder && i < 20; i++) {
-    char path[4096];
     struct bytes file = {0}, text = {make(60000), i < 10 ? 50 : 60000};
     for (size_t k = 0; k < text.len; k++) text.p[k] = (unsigned char) random_below(1 + i % 3 * 90);
-    add_member(&file, text.p, text.len / 2, (int) i % 10);
-    add_member(&file, text.p, text.len / 2, 9);
-    snprintf(path, sizeof(path), "%s/seed-%u", folder, i);
-    FILE *f = fopen(path, "wb");
-    if (f) {
-      fputc(i % 2 ? HOW_MEMBERS : 0, f);
-      fwrite(file.p, 1, file.len, f);
-      fclose(f);
-    }
+    add_member(&file, text.p, text.len / 2, (int) i % 10, NULL);
+    add_member(&file, text.p, text.len / 2, 9, NULL);
+    seed_write(folder, i, i % 2 ? HOW_MEMBERS : 0, &file);
     bytes_free(&file);
     bytes_free(&text);
   }

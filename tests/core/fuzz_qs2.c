@@ -2,11 +2,10 @@
 // end and the same stream. The first byte says how: the header and the hash made right first (else
 // nothing but the intact gets far), or the hash left out, so that damage is met where it is.
 // Seeds are written to the corpus folder on the command line.
-#include <sys/stat.h>
-
 #include "check.h"
 #include "container.h"
 #include "files.h"
+#include "seeds.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -14,11 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { HOW_HEADER = 1, HOW_HASH = 2, HOW_NO_HASH = 4, HEADER = 24, MOST = 1 << 22 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-  const char *folder = NULL;
-  struct stat st;
-  for (int i = 1; i < *argc; i++)
-    if ((*argv)[i][0] != '-' && stat((*argv)[i], &st) == 0 && S_ISDIR(st.st_mode))
-      folder = (*argv)[i];
+  const char *folder = seeds_folder(*argc, *argv);
   for (unsigned i = 0; folder && i < 8; i++) {
     struct script s;
     script_open(&s);
@@ -27,14 +22,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     opts.container = &qs2_out;
     opts.block.filter = i % 4 < 2;
     struct bytes file = file_of(&s, &opts);
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/seed-%u", folder, i);
-    FILE *f = fopen(path, "wb");
-    if (f) {
-      fputc(HOW_HEADER | HOW_NO_HASH, f);
-      fwrite(file.p, 1, file.len, f);
-      fclose(f);
-    }
+    seed_write(folder, i, HOW_HEADER | HOW_NO_HASH, &file);
     bytes_free(&file);
     script_close(&s);
   }

@@ -2,10 +2,9 @@
 // says how: checksums made right first (else none but the intact get far), threads, verify_all, a
 // file that can seek or a pipe. Where both modes succeed they must give the same stream.
 // The corpus folder on the command line is given files of every kind to begin with.
-#include <sys/stat.h>
-
 #include "check.h"
 #include "files.h"
+#include "seeds.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,16 +22,6 @@ enum {
 
 // ---- seeds --------------------------------------------------------------------------------
 
-static void seed_write(const char *folder, unsigned number, const struct bytes *file) {
-  char path[4096];
-  snprintf(path, sizeof(path), "%s/seed-%u", folder, number);
-  FILE *f = fopen(path, "wb");
-  if (!f) return;
-  fputc(HOW_SEAL | HOW_SEQ | HOW_END | HOW_CUT, f);
-  fwrite(file->p, 1, file->len, f);
-  fclose(f);
-}
-
 static void seed_script(struct script *s, unsigned kind) {
   const enum number_shape shape = (enum number_shape)(kind / 4 % 4);
   script_open(s);
@@ -47,17 +36,13 @@ static void seed_script(struct script *s, unsigned kind) {
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-  const char *folder = NULL;
-  struct stat st;
-  for (int i = 1; i < *argc; i++)
-    if ((*argv)[i][0] != '-' && stat((*argv)[i], &st) == 0 && S_ISDIR(st.st_mode))
-      folder = (*argv)[i];
+  const char *folder = seeds_folder(*argc, *argv);
   for (unsigned i = 0; folder && i < 3 * 16; i++) {
     struct script s;
     seed_script(&s, i % 16);
     const struct writer_opts opts = opts_of((enum codec)(i / 16), 1, 1);
     struct bytes file = file_of(&s, &opts);
-    seed_write(folder, i, &file);
+    seed_write(folder, i, HOW_SEAL | HOW_SEQ | HOW_END | HOW_CUT, &file);
     bytes_free(&file);
     script_close(&s);
   }

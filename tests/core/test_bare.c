@@ -5,6 +5,7 @@
 #include "check.h"
 #include "container.h"
 #include "files.h"
+#include "temp.h"
 #include "unsized.h"
 
 static struct bytes stream_of(size_t n) {
@@ -69,11 +70,10 @@ static enum status read_as(unsigned kind, struct reader_opts opts, const struct 
   struct unsized u;
   struct source s;
   struct error e = {0};
-  char path[64];
   unsized_open(&u, file, kind == FROM_HESITANT);
   source_memory(&s, file->p, file->len);
   if (kind == FROM_FILE) {
-    snprintf(path, sizeof(path), "/tmp/riffle-test-bare-%ld", (long) getpid());
+    const char *path = temp_path("bare");
     FILE *f = fopen(path, "wb");
     if (!f || fwrite(file->p, 1, file->len, f) != file->len || fclose(f)) abort();
     if (source_file(&s, path, &e)) abort();
@@ -150,8 +150,62 @@ static void test_exact(void) {
   bytes_free(&file);
 }
 
+// ---- the head -----------------------------------------------------------------------------
+
+// A source that gives a few bytes at a time, and hesitates in between.
+struct slow {
+  struct source source;
+  const struct bytes *file;
+  size_t step;
+  bool again;
+};
+
+static enum status slow_read(struct source *source, void *p, size_t n, size_t *got,
+                             struct error *e) {
+  struct slow *s = (struct slow *) source;
+  (void) e;
+  const size_t left = s->file->len - (size_t) source->at;
+  s->again = !s->again;
+  *got = s->again ? 0 : n < s->step ? n : s->step;
+  if (*got > left) *got = left;
+  if (*got) memcpy(p, s->file->p + source->at, *got);
+  source->at += *got;
+  return s->again || *got < n ? (left > *got ? AGAIN : OK) : OK;
+}
+
+static void slow_close(struct source *source) { (void) source; }
+
+static void expect_head(struct reader *r, size_t n, const struct bytes *file) {
+  enum status st;
+  while ((st = reader_head(r, n)) == AGAIN) {}
+  const size_t most = n < file->len ? n : file->len, have = (size_t) (r->end - r->at);
+  check(st == OK && have >= most && same_bytes(r->at, file->p, most), "the head is there", n);
+}
+
+// However short the blocks, the head is put together, in one step or two, and nothing is lost.
+static void test_head(void) {
+  static const size_t lens[] = {0, 1, 5, 6, 15, 16, 17, 40, 1000};
+  for (size_t i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
+    struct bytes file = {make(lens[i]), lens[i]};
+    for (size_t k = 0; k < file.len; k++) file.p[k] = (unsigned char) random_below(256);
+    for (size_t step = 1; step <= 40; step++) {
+      struct slow slow = {
+          .source = {.read = slow_read, .close = slow_close, .fd = -1}, .file = &file, .step = step};
+      struct reader r = {0};
+      check(begin(&r, &slow.source, (struct reader_opts){.n_threads = 1}) == OK, "begins", step);
+      expect_head(&r, 6, &file);
+      expect_head(&r, READER_HEAD, &file);
+      check(take(&r, &file, 0, file.len, (unsigned) step) == OK, "all of it comes", step);
+      check(finish(&r) == OK && !r.goes_on, "and no more", step);
+      reader_close(&r);
+    }
+    bytes_free(&file);
+  }
+}
+
 int main(void) {
   test_lengths();
+  test_head();
   test_limit();
   test_exact();
   return checks_end();

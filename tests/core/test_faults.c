@@ -12,6 +12,7 @@
 
 #include "check.h"
 #include "files.h"
+#include "temp.h"
 
 ZSTD_CCtx *__real_ZSTD_createCCtx(void);
 ZSTD_CCtx *__wrap_ZSTD_createCCtx(void);
@@ -218,7 +219,7 @@ static void test_file_memory(void) {
     struct sink sink;
     struct error e = {0};
     memory_fail(nth, true);
-    enum status st = sink_file(&sink, "/tmp/riffle-test-faults", &e);
+    enum status st = sink_file(&sink, temp_path("faults"), &e);
     if (st == OK) st = sink.write(&sink, "x", 1, &e);
     memory_fail(0, false);
     check(st == e.code && (st == OK || st == ERR_NOMEM || (st == ERR_IO && e.sys == ENOMEM)),

@@ -14,6 +14,8 @@
 #include "check.h"
 #include "container.h"
 #include "files.h"
+#include "members.h"
+#include "temp.h"
 #include "unsized.h"
 
 enum { MB = 1 << 20 };
@@ -40,23 +42,6 @@ static struct bytes stream_of(size_t n, unsigned spread) {
   struct bytes b = {make(n), n};
   for (size_t i = 0; i < n; i++) b.p[i] = (unsigned char) (spread ? random_below(spread) : 0);
   return b;
-}
-
-// As zlib makes members: with any header, and at any level. Adds to `file`.
-static void add_member(struct bytes *file, const unsigned char *p, size_t n, int level,
-                       gz_header *header) {
-  z_stream z = {0};
-  if (deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) abort();
-  if (header && deflateSetHeader(&z, header) != Z_OK) abort();
-  const size_t most = deflateBound(&z, n) + 200;
-  if (!(file->p = realloc(file->p, file->len + most))) abort();
-  z.next_in = (unsigned char *) p;
-  z.avail_in = (uInt) n;
-  z.next_out = file->p + file->len;
-  z.avail_out = (uInt) most;
-  if (deflate(&z, Z_FINISH) != Z_STREAM_END) abort();
-  file->len += most - z.avail_out;
-  deflateEnd(&z);
 }
 
 static void add_bytes(struct bytes *file, const void *p, size_t n) {
@@ -155,14 +140,8 @@ static struct outcome take(struct source *source, const struct reader_opts *opts
   return o;
 }
 
-static const char *temp_path(void) {
-  static char path[64];
-  snprintf(path, sizeof(path), "/tmp/riffle-test-gzip-%ld", (long) getpid());
-  return path;
-}
-
 static void write_file(const struct bytes *file) {
-  FILE *f = fopen(temp_path(), "wb");
+  FILE *f = fopen(temp_path("gzip"), "wb");
   if (!f || fwrite(file->p, 1, file->len, f) != file->len || fclose(f)) abort();
 }
 
@@ -174,8 +153,8 @@ static struct outcome read_as(const struct bytes *file, unsigned kind, struct re
   opts.container = &gunzip_in;
   if (kind == FROM_FILE) {
     write_file(file);
-    if (source_file(&s, temp_path(), &e)) abort();
-    unlink(temp_path());
+    if (source_file(&s, temp_path("gzip"), &e)) abort();
+    unlink(temp_path("gzip"));
   } else {
     source_memory(&s, file->p, file->len);
   }

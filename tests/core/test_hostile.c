@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "files.h"
+#include "temp.h"
 
 // ---- reading what may say anything --------------------------------------------------------
 
@@ -387,8 +388,7 @@ static void write_file(const char *path, const struct bytes *b, size_t len) {
 
 // The file grows, or shrinks, between opening and reading: at each length.
 static void test_changing_file(void) {
-  char path[] = "/tmp/riffle-test-hostile-XXXXXX";
-  close(mkstemp(path));
+  const char *path = temp_path("hostile");
   struct forge f;
   unsigned char end[END_BLOCK_LEN], payload[400] = {0};
   const struct end_record r = {0};

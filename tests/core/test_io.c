@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "temp.h"
 
 // ---- faults -------------------------------------------------------------------------------
 
@@ -154,7 +155,7 @@ int __wrap_fstat64(int fd, struct stat64 *st) {
 
 // ---- a folder of our own ------------------------------------------------------------------
 
-static char folder[64];
+static const char *folder;
 
 // folder/name, in one of a few buffers.
 static const char *in_folder(const char *name) {
@@ -926,8 +927,8 @@ static void test_keep(void) {
 }
 
 int main(void) {
-  snprintf(folder, sizeof(folder), "%s", "/tmp/riffle-test-io-XXXXXX");
-  if (!mkdtemp(folder)) abort();
+  folder = temp_path("io");
+  if (mkdir(folder, 0700)) abort();
   test_new_file();
   test_modes();
   test_private();

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "files.h"
+#include "temp.h"
 
 enum { VARIANTS = 8 };
 
@@ -306,8 +307,7 @@ static void test_sources(void) {
   script_mixed(&s);
   const struct writer_opts opts = opts_of(CODEC_ZSTD, 1, 2);
   struct bytes file = file_of(&s, &opts);
-  char path[] = "/tmp/riffle-test-stream-XXXXXX";
-  close(mkstemp(path));
+  const char *path = temp_path("stream");
   struct sink sink;
   struct error e = {0};
   check(sink_file(&sink, path, &e) == OK, "a file is opened", 0);
