@@ -79,6 +79,10 @@ static void copy(struct convert_call *c) {
 
 // Nothing in a bare stream tells whether it is whole but the object in it.
 static void check_by_reading(struct convert_call *c) {
+  if (!c->opening.source.can_seek)
+    throw_reason("riffle_error_io",
+                 "it is an RDS file without compression, which is read twice, and can be read only once",
+                 &c->opening.subject);
   SEXP path = PROTECT(Rf_mkString(c->opening.path));
   eval_own(Rf_lang2(Rf_install("qs_read"), path));
   UNPROTECT(1);

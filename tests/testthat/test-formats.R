@@ -454,6 +454,18 @@ test_that("a conversion of a bare stream that was cut is an error", {
   }
 })
 
+test_that("a bare stream that can be read only once is not converted, and nothing hangs", {
+  skip_if_not_linux()
+  rds <- withr::local_tempfile()
+  fifo <- withr::local_tempfile()
+  out <- withr::local_tempfile(fileext = ".qs2")
+  saveRDS(1:10, rds, compress = FALSE)
+  system2("mkfifo", shQuote(fifo))
+  system(paste("cat", shQuote(rds), ">", shQuote(fifo), "2>/dev/null"), wait = FALSE)
+  expect_riffle_error(qs_convert(fifo, out), "io", "can be read only once")
+  expect_false(file.exists(out))
+})
+
 test_that("a stream that arrives in small pieces is known all the same", {
   skip_if_not_linux()
   rds <- withr::local_tempfile()
