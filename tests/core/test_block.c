@@ -97,7 +97,8 @@ static void tampered(struct coder *c, const struct packed_block *b) {
   }
 }
 
-static void round_trip(struct coder *c, const struct block_opts *opts, const struct script_part *part) {
+static void round_trip(struct coder *c, const struct block_opts *opts,
+                       const struct script_part *part) {
   struct block_input in = {.kind = part->kind == PART_BYTES     ? BLOCK_BYTES
                                    : part->kind == PART_STRINGS ? BLOCK_STRINGS
                                                                 : BLOCK_NUMBERS,
