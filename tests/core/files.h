@@ -252,8 +252,8 @@ static inline enum status get_strings(struct reader *r, const struct script_part
   return n ? ERR_CORRUPT : OK;
 }
 
-static inline enum status get_part(struct reader *r, const struct script_part *p, bool build, void **to,
-                                   size_t most) {
+static inline enum status get_part(struct reader *r, const struct script_part *p, bool build,
+                                   void **to, size_t most) {
   size_t n = p->len;
   if (!build || p->kind == PART_BYTES) return get_all(r, to, &n, most);
   if (p->kind == PART_STRINGS) return get_strings(r, p, to);
