@@ -50,12 +50,12 @@ enum status index_encode(const struct index *x, struct buffer *out, size_t *len,
 // From the bytes of a file's index, whose blocks end at `end_at` in the file and have `stream_len`
 // bytes of stream: checks that the blocks lie one behind the other and fill both exactly, and that
 // every part lies in the stream, in order, with references and classes that there are. Else
-// ERR_CORRUPT. `x` starts as {0}, and is that again after a failure. Takes memory in proportion to
-// what there is in the file, at most.
+// ERR_CORRUPT. `x` starts as {0}, and is that again after a failure. The memory taken is bounded by
+// end_at, n and DIRECTORY_MAX_PARTS, whatever the bytes say.
 enum status index_decode(struct index *x, const unsigned char *p, size_t n, uint64_t end_at,
                          uint64_t stream_len, uint32_t max_raw, struct error *e);
 
-// The number of the block that holds byte `stream_at` of the stream, which is below the stream's length.
+// The number of the block that holds byte `stream_at`, which is below the stream's length.
 size_t index_find(const struct index *x, uint64_t stream_at);
 
 // Safe on a zeroed one.

@@ -27,7 +27,7 @@ enum part_kind {
   PART_STRINGS
 };
 
-struct part {
+struct script_part {
   enum part_kind kind;
   enum number_type type;
   const unsigned char *p;           // numbers and bytes: `len` bytes, inside the stream
@@ -38,7 +38,7 @@ struct part {
 
 // An object as the producers hand it over, and the stream that it is.
 struct script {
-  struct part parts[24];
+  struct script_part parts[24];
   size_t n;
   struct bytes stream;
   size_t cap;
@@ -57,17 +57,17 @@ static inline void script_close(struct script *s) {
   bytes_free(&s->stream);
 }
 
-static inline struct part *script_add(struct script *s, enum part_kind kind, size_t len) {
+static inline struct script_part *script_add(struct script *s, enum part_kind kind, size_t len) {
   if (s->n == sizeof(s->parts) / sizeof(*s->parts) || s->stream.len + len > s->cap) abort();
-  struct part *p = &s->parts[s->n++];
-  *p = (struct part){.kind = kind, .p = s->stream.p + s->stream.len, .len = len};
+  struct script_part *p = &s->parts[s->n++];
+  *p = (struct script_part){.kind = kind, .p = s->stream.p + s->stream.len, .len = len};
   s->stream.len += len;
   return p;
 }
 
 // `spread` 0: all zero; larger: harder to compress; 256 and more: random.
 static inline void script_bytes(struct script *s, size_t n, unsigned spread) {
-  struct part *p = script_add(s, PART_BYTES, n);
+  struct script_part *p = script_add(s, PART_BYTES, n);
   unsigned char *to = (unsigned char *) p->p;
   for (size_t i = 0; i < n; i++) to[i] = (unsigned char) (spread ? random_below(spread) : 0);
 }
@@ -77,7 +77,7 @@ enum number_shape { RAMP, NARROW, RANDOM_BITS, ONE_VALUE };
 static inline void script_numbers(struct script *s, enum part_kind kind, enum number_type type,
                                   size_t count, enum number_shape shape) {
   const size_t size = number_size(type);
-  struct part *p = script_add(s, kind, count * size);
+  struct script_part *p = script_add(s, kind, count * size);
   p->type = type;
   unsigned char *to = (unsigned char *) p->p;
   for (size_t i = 0; i < count; i++) {
@@ -105,7 +105,7 @@ static inline void script_strings(struct script *s, size_t n, size_t distinct, s
     if (which == 1) items[i] = (struct string_item){NULL, -1, 9};
   }
   const struct string_array a = {items, n, NULL, n};
-  struct part *p = script_add(s, PART_STRINGS, strings_stream_len(&a));
+  struct script_part *p = script_add(s, PART_STRINGS, strings_stream_len(&a));
   strings_to_stream(&a, (unsigned char *) p->p);
   p->items = items;
   p->n = n;
@@ -146,7 +146,7 @@ static inline enum status put_string(struct writer *w, const struct string_item 
   return string_batch_add(b, &w->table, key, mine) ? OK : ERR_NOMEM;
 }
 
-static inline enum status put_part(struct writer *w, const struct part *p, size_t most) {
+static inline enum status put_part(struct writer *w, const struct script_part *p, size_t most) {
   enum status st;
   if (p->kind == PART_LENT) {
     const void *from = p->p;
@@ -220,7 +220,7 @@ static inline enum status get_all(struct reader *r, void **p, size_t *n, size_t 
 }
 
 // As the builder does: whole strings blocks where they fit, else item by item.
-static inline enum status get_strings(struct reader *r, const struct part *p, void **to) {
+static inline enum status get_strings(struct reader *r, const struct script_part *p, void **to) {
   size_t left = p->n, n = p->len;
   while (left) {
     const struct string_array *a;
@@ -252,8 +252,8 @@ static inline enum status get_strings(struct reader *r, const struct part *p, vo
   return n ? ERR_CORRUPT : OK;
 }
 
-static inline enum status get_part(struct reader *r, const struct part *p, bool build, void **to,
-                                   size_t most) {
+static inline enum status get_part(struct reader *r, const struct script_part *p, bool build,
+                                   void **to, size_t most) {
   size_t n = p->len;
   if (!build || p->kind == PART_BYTES) return get_all(r, to, &n, most);
   if (p->kind == PART_STRINGS) return get_strings(r, p, to);

@@ -97,7 +97,8 @@ static void tampered(struct coder *c, const struct packed_block *b) {
   }
 }
 
-static void round_trip(struct coder *c, const struct block_opts *opts, const struct part *part) {
+static void round_trip(struct coder *c, const struct block_opts *opts,
+                       const struct script_part *part) {
   struct block_input in = {.kind = part->kind == PART_BYTES     ? BLOCK_BYTES
                                    : part->kind == PART_STRINGS ? BLOCK_STRINGS
                                                                 : BLOCK_NUMBERS,
@@ -126,7 +127,7 @@ static void round_trip(struct coder *c, const struct block_opts *opts, const str
   free(exact);
 }
 
-static void all_options(struct coder *c, const struct part *part) {
+static void all_options(struct coder *c, const struct script_part *part) {
   for (enum codec codec = CODEC_STORED; codec <= CODEC_ZSTD; codec++) {
     for (int filter = 0; filter < 2; filter++) {
       const struct block_opts opts = {codec, codec == CODEC_LZ4 ? 1 : 3, filter};

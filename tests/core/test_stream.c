@@ -103,7 +103,7 @@ static void test_odd_numbers(void) {
   script_open(&s);
   for (size_t odd = 1; odd < 8; odd++) {
     for (enum number_type type = NUMBER_I32; type <= NUMBER_F64; type++) {
-      struct part *p = script_add(&s, PART_NUMBERS, (odd % 2 ? BLOCK_LEN : 800) + odd);
+      struct script_part *p = script_add(&s, PART_NUMBERS, (odd % 2 ? BLOCK_LEN : 800) + odd);
       memset((void *) p->p, (int) odd, p->len);
       p->type = type;
     }
