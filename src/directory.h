@@ -1,4 +1,5 @@
-// directory.h - what the top level of a stream holds and where, so that a part of it can be read alone.
+// directory.h - what the top level of a stream holds and where, so that a part of it can be read
+// alone.
 //
 // The walker fills one while it writes a list of plain data; the index keeps it (index.h).
 #ifndef RIFFLE_DIRECTORY_H
@@ -28,8 +29,8 @@ struct part {
   uint32_t class;        // in `classes`, counted from 1; 0: it has none
 };
 
-// Where the elements of a part with a payload begin: behind the flags and the length, which is three
-// words for a long vector.
+// Where the elements of a part with a payload begin: behind the flags and the length, which is
+// three words for a long vector.
 static inline uint64_t part_payload_at(const struct part *p) {
   return p->at + (p->length > INT32_MAX ? 16 : 8);
 }
@@ -37,8 +38,8 @@ static inline uint64_t part_payload_at(const struct part *p) {
 // Bytes of stream that an item of `type` has for each element, at least; 0: it has no payload.
 unsigned part_element_len(uint8_t type);
 
-// Items one behind the other: u32 flags | u32 length | characters, as in the stream and in its byte
-// order, that is this machine's.
+// Items one behind the other: u32 flags | u32 length | characters, as in the stream and in its
+// byte order, that is this machine's.
 struct item_list {
   struct buffer bytes;
   size_t len;  // bytes used
@@ -49,7 +50,7 @@ struct directory {
   bool known;                // false: nothing below means anything
   uint32_t flags;            // the first word of the list itself
   size_t n_elements, n_attributes;
-  struct buffer parts;       // struct part: the elements, then the attributes, in the stream's order
+  struct buffer parts;       // struct part: the elements, then the attributes, in stream order
   struct item_list symbols;  // by their numbers; length 0: a reference that is no symbol
   struct item_list classes;  // distinct; the names of one are separated by NUL
 };
@@ -70,7 +71,8 @@ struct item {
 // The item at byte *at, from 0, which moves on to the next one. False: there is no whole one.
 bool item_list_next(const struct item_list *l, size_t *at, struct item *item);
 
-// The number of a class, counted from 1, in *number; 0 when there are more than DIRECTORY_MAX_CLASSES.
+// The number of a class, counted from 1, in *number; 0 when there are more than
+// DIRECTORY_MAX_CLASSES.
 bool directory_class(struct directory *d, const void *names, size_t len, uint32_t *number);
 // Safe on a zeroed one.
 void directory_close(struct directory *d);

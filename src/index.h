@@ -40,11 +40,12 @@ static inline const struct index_block *index_block(const struct index *x, size_
   return (const struct index_block *) x->blocks.p + i;
 }
 
-// Adds a block behind the last one: `at` and `stream_at` are set by what came before. False: no memory.
+// Adds a block behind the last one: `at` and `stream_at` are set by what came before. False: no
+// memory.
 bool index_add_block(struct index *x, const struct block_header *h);
 
-// The bytes of the index: *len of them in `out`. A directory of more than DIRECTORY_MAX_PARTS is left
-// out; meta of more than INDEX_META_MAX is ERR_LIMIT.
+// The bytes of the index: *len of them in `out`. A directory of more than DIRECTORY_MAX_PARTS is
+// left out; meta of more than INDEX_META_MAX is ERR_LIMIT.
 enum status index_encode(const struct index *x, struct buffer *out, size_t *len, struct error *e);
 
 // From the bytes of a file's index, whose blocks end at `end_at` in the file and have `stream_len`
