@@ -266,6 +266,7 @@ static void test_hostile_blocks(void) {
   struct hand h = good;
   for (uint32_t kind = 0; kind < 256; kind++)
     expect(&h, &h.blocks[0][0], kind, kind == 1 || kind == 3 ? OK : ERR_CORRUPT, "kind");
+  expect(&h, &h.blocks[0][0], 1 | 1 << 24, ERR_CORRUPT, "more than kind, codec and filter");
   expect(&h, &h.blocks[1][0], 101, ERR_CORRUPT, "raw length");
   expect(&h, &h.blocks[1][0], 0xFFFFFFFF, ERR_CORRUPT, "raw length");
   expect(&h, &h.blocks[2][0], 91, ERR_CORRUPT, "stored length");
