@@ -357,7 +357,7 @@ static enum status get_head_and_meta(struct input *in, struct index *x, uint64_t
   return OK;
 }
 
-// `room`: bytes of the stream from the part on.
+// `room`: bytes of the stream from the part on, the most that a payload can be.
 static bool restore_payload(struct part *p, uint64_t room) {
   const uint64_t code = p->payload_len, least = part_element_len(p->type) * p->length;
   const bool exact = p->type != 16;  // a string may have characters
@@ -373,7 +373,7 @@ static bool restore_part(struct part *p, uint64_t *end, uint64_t stream_len) {
   if (p->type > LAST_TYPE || p->length > MAX_LENGTH || p->at > stream_len - *end) return false;
   p->at += *end;
   const uint64_t room = stream_len - p->at;
-  if (!restore_payload(p, room) || p->payload_len > room) return false;
+  if (!restore_payload(p, room)) return false;
   const uint64_t head = least_len(p) - p->payload_len;
   if (head > room - p->payload_len) return false;
   *end = p->at + head + p->payload_len;

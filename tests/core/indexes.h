@@ -137,7 +137,7 @@ static inline bool items_hold(const struct item_list *l) {
 static inline bool payload_holds(const struct part *p) {
   const uint64_t n = p->length, len = p->payload_len;
   if (len == 0) return true;
-  if (n >> 52 > 1) return false;
+  if (n > (uint64_t) 1 << 52) return false;
   switch (p->type) {
     case 10:
     case 13: return len == 4 * n;
