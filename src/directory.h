@@ -25,7 +25,7 @@ struct part {
   uint64_t payload_len;  // bytes of stream of its elements, if these lie in one stretch behind the
                          // flags and the length (numbers and strings that are not compact); else 0
   uint32_t n_refs;       // references numbered before it
-  uint32_t tag;          // of an attribute: the number of its name, a symbol, counted from 1; else 0
+  uint32_t tag;          // of an attribute: its name's number as a symbol, counted from 1; else 0
   uint32_t class;        // in `classes`, counted from 1; 0: it has none
 };
 

@@ -66,9 +66,9 @@ enum {
   N_PART_COLUMNS
 };
 
-// The number of block or part i in a column, and the way back.
+// The number of block or part i in a column, and the way back. False: there is no such number.
 typedef uint32_t get_number(const struct index *x, size_t i, int column);
-typedef void set_number(struct index *x, size_t i, int column, uint32_t v);
+typedef bool set_number(struct index *x, size_t i, int column, uint32_t v);
 
 static uint32_t get_block(const struct index *x, size_t i, int column) {
   const struct index_block *b = index_block(x, i);
@@ -80,18 +80,19 @@ static uint32_t get_block(const struct index *x, size_t i, int column) {
   }
 }
 
-static void set_block(struct index *x, size_t i, int column, uint32_t v) {
+static bool set_block(struct index *x, size_t i, int column, uint32_t v) {
   struct index_block *b = (struct index_block *) x->blocks.p + i;
   switch (column) {
     case BLOCK_WAY:
       b->kind = (uint8_t) v;
       b->codec = (uint8_t) (v >> 8);
       b->filter = (uint8_t) (v >> 16);
-      break;
+      return v >> 24 == 0;
     case BLOCK_RAW: b->raw_len = v; break;
     case BLOCK_STORED: b->stored_len = v; break;
     default: b->count = v;
   }
+  return true;
 }
 
 // The bytes that a part surely has; without a payload it may be no more than a flags word.
@@ -129,7 +130,7 @@ static uint32_t get_part(const struct index *x, size_t i, int column) {
 }
 
 // `at` and `payload_len` become the gap and the payload's code, until restore_part().
-static void set_part(struct index *x, size_t i, int column, uint32_t v) {
+static bool set_part(struct index *x, size_t i, int column, uint32_t v) {
   struct part *p = directory_part(&x->directory, i);
   switch (column) {
     case PART_FLAGS: p->flags = v; break;
@@ -146,6 +147,7 @@ static void set_part(struct index *x, size_t i, int column, uint32_t v) {
     case PART_REFS: p->n_refs = v; break;
     default: p->tag = v;
   }
+  return true;
 }
 
 static size_t piece_of(size_t left) { return left < PIECE ? left : PIECE; }
@@ -285,7 +287,8 @@ static enum status get_column(struct input *in, struct index *x, set_number *set
   for (size_t at = 0, k; at < n; at += k) {
     k = piece_of(n - at);
     if (column_get(in, NUMBER_I32, k, c->values.p, c->scratch.p)) return ERR_CORRUPT;
-    for (size_t i = 0; i < k; i++) set(x, at + i, column, values[i]);
+    for (size_t i = 0; i < k; i++)
+      if (!set(x, at + i, column, values[i])) return ERR_CORRUPT;
   }
   return OK;
 }
@@ -354,7 +357,7 @@ static enum status get_head_and_meta(struct input *in, struct index *x, uint64_t
   return OK;
 }
 
-// `room`: bytes of the stream from the part on.
+// `room`: bytes of the stream from the part on, the most that a payload can be.
 static bool restore_payload(struct part *p, uint64_t room) {
   const uint64_t code = p->payload_len, least = part_element_len(p->type) * p->length;
   const bool exact = p->type != 16;  // a string may have characters
@@ -370,7 +373,7 @@ static bool restore_part(struct part *p, uint64_t *end, uint64_t stream_len) {
   if (p->type > LAST_TYPE || p->length > MAX_LENGTH || p->at > stream_len - *end) return false;
   p->at += *end;
   const uint64_t room = stream_len - p->at;
-  if (!restore_payload(p, room) || p->payload_len > room) return false;
+  if (!restore_payload(p, room)) return false;
   const uint64_t head = least_len(p) - p->payload_len;
   if (head > room - p->payload_len) return false;
   *end = p->at + head + p->payload_len;

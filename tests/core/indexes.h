@@ -115,13 +115,13 @@ static inline struct sample sample_of(size_t n_blocks, int n_parts, size_t meta_
 // ---- what holds ---------------------------------------------------------------------------
 
 static inline bool blocks_hold(const struct sample *s, uint32_t max_raw) {
-  unsigned __int128 at = FILE_HEADER_LEN, stream_at = 0;
+  uint64_t at = FILE_HEADER_LEN, stream_at = 0;  // of so few blocks the sums are small
   for (size_t i = 0; i < s->x.n_blocks; i++) {
     const struct index_block *b = index_block(&s->x, i);
     if (b->at != at || b->stream_at != stream_at) return false;
     if (b->kind < BLOCK_BYTES || b->kind > BLOCK_STRINGS || b->raw_len > max_raw) return false;
     if (b->kind == BLOCK_NUMBERS && (b->count == 0 || b->raw_len % b->count)) return false;
-    at += BLOCK_HEADER_LEN + (unsigned __int128) b->stored_len;
+    at += BLOCK_HEADER_LEN + (uint64_t) b->stored_len;
     stream_at += b->raw_len;
   }
   return at == s->end_at && stream_at == s->stream_len;
@@ -135,8 +135,9 @@ static inline bool items_hold(const struct item_list *l) {
 }
 
 static inline bool payload_holds(const struct part *p) {
-  const unsigned __int128 n = p->length, len = p->payload_len;
+  const uint64_t n = p->length, len = p->payload_len;
   if (len == 0) return true;
+  if (n > (uint64_t) 1 << 52) return false;
   switch (p->type) {
     case 10:
     case 13: return len == 4 * n;
@@ -150,7 +151,7 @@ static inline bool payload_holds(const struct part *p) {
 
 static inline bool directory_holds(const struct sample *s) {
   const struct directory *d = &s->x.directory;
-  unsigned __int128 end = 0;
+  uint64_t end = 0;  // far below 2^63, as the blocks' sums are
   uint32_t n_refs = 0;
   if (!d->known) return d->n_elements == 0 && d->n_attributes == 0;
   if (!items_hold(&d->symbols) || !items_hold(&d->classes)) return false;
@@ -158,8 +159,9 @@ static inline bool directory_holds(const struct sample *s) {
   for (size_t i = 0; i < d->n_elements + d->n_attributes; i++) {
     const struct part *p = directory_part(d, i);
     if (p->at < end || p->at >= s->stream_len || !payload_holds(p)) return false;
-    end = (unsigned __int128) p->at + (p->length >= 1u << 31 ? 16 : 8) + p->payload_len;
-    if (p->payload_len == 0) end = p->at + (unsigned __int128) 4;
+    if (p->payload_len > s->stream_len) return false;
+    end = p->at + (p->length >= 1u << 31 ? 16 : 8) + p->payload_len;
+    if (p->payload_len == 0) end = p->at + 4;
     if (p->n_refs < n_refs || p->n_refs > d->symbols.n || p->class > d->classes.n) return false;
     if (i < d->n_elements ? p->tag != 0 : p->tag == 0 || p->tag > d->symbols.n) return false;
     n_refs = p->n_refs;

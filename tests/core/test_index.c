@@ -27,22 +27,27 @@ static struct bytes encoded(const struct index *x) {
 }
 
 // Decodes an exact copy; what comes out must hold, and after a failure be nothing.
-static enum status decode(struct index *x, const struct bytes *b, uint64_t end_at,
-                          uint64_t stream_len) {
+static enum status decode_within(struct index *x, const struct bytes *b, uint64_t end_at,
+                                 uint64_t stream_len, uint32_t max_raw) {
   static const struct index nothing;
   struct error e = {0};
   unsigned char *exact = make_copy(b->p, b->len);
   *x = nothing;
-  const enum status st = index_decode(x, exact, b->len, end_at, stream_len, MAX_RAW, &e);
+  const enum status st = index_decode(x, exact, b->len, end_at, stream_len, max_raw, &e);
   check(st == e.code, "the error says what the status says", st);
   if (st == OK) {
     const struct sample s = {*x, end_at, stream_len};
-    check(sample_holds(&s, MAX_RAW), "what is decoded holds", b->len);
+    check(sample_holds(&s, max_raw), "what is decoded holds", b->len);
   } else {
     check(same_bytes(x, &nothing, sizeof(nothing)), "nothing is left of what is corrupt", st);
   }
   free(exact);
   return st;
+}
+
+static enum status decode(struct index *x, const struct bytes *b, uint64_t end_at,
+                          uint64_t stream_len) {
+  return decode_within(x, b, end_at, stream_len, MAX_RAW);
 }
 
 // ---- there and back -----------------------------------------------------------------------
@@ -266,6 +271,7 @@ static void test_hostile_blocks(void) {
   struct hand h = good;
   for (uint32_t kind = 0; kind < 256; kind++)
     expect(&h, &h.blocks[0][0], kind, kind == 1 || kind == 3 ? OK : ERR_CORRUPT, "kind");
+  expect(&h, &h.blocks[0][0], 1 | 1 << 24, ERR_CORRUPT, "more than kind, codec and filter");
   expect(&h, &h.blocks[1][0], 101, ERR_CORRUPT, "raw length");
   expect(&h, &h.blocks[1][0], 0xFFFFFFFF, ERR_CORRUPT, "raw length");
   expect(&h, &h.blocks[2][0], 91, ERR_CORRUPT, "stored length");
@@ -365,6 +371,58 @@ static void test_hostile_parts(void) {
   expect(&h, &h.parts[KIND][0], 13 | 0xFFFFFFu << 8, ERR_CORRUPT, "a class that is not there");
 }
 
+// What an index of one block, with `h`'s lengths, and no more comes to.
+static enum status with_block(struct block_header h, uint32_t max_raw) {
+  struct index x = {0}, back;
+  need(index_add_block(&x, &h));
+  struct bytes b = encoded(&x);
+  const enum status st =
+      decode_within(&back, &b, FILE_HEADER_LEN + 32 + h.stored_len, h.raw_len, max_raw);
+  index_close(&back);
+  index_close(&x);
+  free(b.p);
+  return st;
+}
+
+static void test_bounds(void) {
+  struct block_header h = {.kind = BLOCK_BYTES, .raw_len = 4000};
+  check(with_block(h, 4000) == OK, "a raw block as large as may be", 0);
+  check(with_block(h, 3999) == ERR_CORRUPT, "a larger one", 0);
+  h.stored_len = (uint32_t) max_packed_len(4000);
+  check(with_block(h, 4000) == OK, "a stored block as large as may be", 0);
+  h.stored_len++;
+  check(with_block(h, 4000) == ERR_CORRUPT, "a larger one", 0);
+  h = (struct block_header){.kind = BLOCK_STRINGS};
+  check(with_block(h, 4000) == OK, "strings of no bytes", 0);
+  h.kind = BLOCK_NUMBERS;
+  check(with_block(h, 4000) == ERR_CORRUPT, "no numbers", 0);
+
+  struct sample s = sample_of(0, -1, 0, MAX_RAW);
+  struct index back;
+  s.x.n_head = 1;
+  struct bytes b = encoded(&s.x);
+  check(decode(&back, &b, FILE_HEADER_LEN, 0) == ERR_CORRUPT, "a head of no stream", 0);
+  free(b.p);
+  s.x.n_head = 0;
+  b = encoded(&s.x);
+  for (uint32_t n = INDEX_META_MAX; n <= INDEX_META_MAX + 1; n++) {
+    struct bytes with_meta = {calloc(1, b.len + n), b.len + n};
+    memcpy(with_meta.p, b.p, 17);
+    store_u32(with_meta.p + 17, n);
+    check(decode(&back, &with_meta, FILE_HEADER_LEN, 0) == (n > INDEX_META_MAX ? ERR_CORRUPT : OK),
+          "metadata", n);
+    index_close(&back);
+    free(with_meta.p);
+  }
+  free(b.p);
+  s.x.directory.known = true;
+  sample_items(&s.x.directory.classes, 65);
+  b = encoded(&s.x);
+  check(decode(&back, &b, FILE_HEADER_LEN, 0) == ERR_CORRUPT, "too many classes", 0);
+  free(b.p);
+  index_close(&s.x);
+}
+
 // A few bytes that claim much: columns of one number.
 static void test_claims(void) {
   struct bytes b = {0};
@@ -378,7 +436,7 @@ static void test_claims(void) {
   check(memory.peak < 1 << 12, "cost nothing", (uint64_t) memory.peak);
   free(b.p);
   struct hand h = good;
-  h.n_elements = 1 << 20;
+  h.n_elements = 1 << 19;
   b = hand_bytes(&h);
   memory_count();
   check(decode(&x, &b, HAND_END, HAND_STREAM) == ERR_CORRUPT, "parts that do not fit", 0);
@@ -564,6 +622,7 @@ int main(void) {
   test_hostile_rest();
   test_hostile_payloads();
   test_hostile_parts();
+  test_bounds();
   test_claims();
   test_damage();
   test_memory();
