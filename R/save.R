@@ -93,7 +93,8 @@ qs_save <- function(object, file, compress_level = qopt("compress_level"),
   format <- file_format(format, to$file)
   if (missing(compress_level) && is_foreign(format)) compress_level <- foreign_level[[format]]
   if (identical(format, "rds") && compresses(file)) format <- "stream"
-  .Call(ffi_save, object, to$file, compress_level, shuffle, nthreads, codec, refhook, format, progress)
+  .Call(ffi_save, object, to$file, compress_level, shuffle, nthreads, codec, refhook, format, progress,
+        NULL)
   if (!is.null(to$finish)) to$finish()
   invisible(NULL)
 }

@@ -70,7 +70,7 @@ static enum status filter_block(struct coder *c, const struct block_opts *opts,
     if (filter_strings(c, opts, in, f, e)) return e->code;
   } else if (opts->filter && in->kind == BLOCK_NUMBERS) {
     if (filter_numbers(c, in, f, e)) return e->code;
-  } else if (opts->filter) {
+  } else if (opts->filter && in->kind == BLOCK_BYTES) {
     if (filter_structure(c, in, f, e)) return e->code;
   }
   if (f->how.filter == FILTER_NONE) f->how.len = in->raw_len;
@@ -133,7 +133,7 @@ enum status block_encode(struct coder *c, const struct block_opts *opts,
                            .filter = f.how.filter,
                            .param = f.how.param,
                            .seq = in->seq,
-                           .raw_len = (uint32_t) in->raw_len,
+                           .raw_len = in->kind == BLOCK_INDEX ? 0 : (uint32_t) in->raw_len,
                            .packed_len = (uint32_t) f.how.len,
                            .count = (uint32_t) element_count(in)};
   if (pack_payload(c, opts, &f, out, &h, e)) return e->code;
@@ -272,5 +272,13 @@ enum status block_decode(struct coder *c, const unsigned char *block, const stru
     return decode_numbers(c, block, h, out, e);
   if (h->filter != FILTER_NONE) return decode_structure(c, block, h, out, e);
   if (h->packed_len != h->raw_len) return lengths_disagree(h, e);
+  return unpack_payload(c, block, h, out, e);
+}
+
+enum status block_decode_index(struct coder *c, const unsigned char *block,
+                               const struct block_header *h, void *out, struct error *e) {
+  if (block_check(block, h, e)) return e->code;
+  if (h->filter != FILTER_NONE)
+    return bad_payload(h, ERR_VERSION, e);
   return unpack_payload(c, block, h, out, e);
 }

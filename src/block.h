@@ -33,10 +33,10 @@ struct block_opts {
 
 // What goes into a block; `raw` and the strings' characters are lent for the call.
 struct block_input {
-  enum block_kind kind;  // bytes, numbers or strings
+  enum block_kind kind;  // bytes, numbers, strings or index
   uint32_t seq;
-  const void *raw;             // bytes, numbers
-  size_t raw_len;              // bytes of stream, for all kinds
+  const void *raw;             // bytes, numbers, index
+  size_t raw_len;              // bytes of stream, or of the index
   enum number_type type;       // numbers
   struct string_array strings; // strings
 };
@@ -50,6 +50,10 @@ enum status block_encode(struct coder *c, const struct block_opts *opts,
 // Verifies the checksum, then writes the h->raw_len bytes of stream to `out`.
 enum status block_decode(struct coder *c, const unsigned char *block, const struct block_header *h,
                          void *out, struct error *e);
+
+// The h->packed_len bytes of a block of the index, likewise.
+enum status block_decode_index(struct coder *c, const unsigned char *block,
+                               const struct block_header *h, void *out, struct error *e);
 
 // Verifies the checksum and nothing else.
 enum status block_check(const unsigned char *block, const struct block_header *h, struct error *e);

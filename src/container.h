@@ -23,6 +23,7 @@ struct read_job {
   const unsigned char *block;  // the block as it is in the file, in `piece`
   size_t block_len;
   struct block_header header;  // riffle's own; of others the kind is BLOCK_BYTES
+  uint64_t skipped;            // bytes of stream before it that are not read; cut() may set it
   size_t raw_len;              // bytes of stream; cut() sets it, and decode() may correct it
   uint64_t seq;                // for blocks that are decoded one after the other
   bool goes_on;                // decode() saw bytes behind the stream
@@ -56,6 +57,12 @@ enum status reader_need(struct reader *r, size_t n);
 // end. A pipe is asked for no more than n.
 enum status reader_some(struct reader *r, size_t n, size_t *got);
 enum status reader_truncated(struct reader *r);
+// Goes to byte `at` of the file, from where on it reads no further than `end`. The source can seek.
+enum status reader_seek(struct reader *r, uint64_t at, uint64_t end);
+// Passes n bytes that are there. The source can seek.
+void reader_skip(struct reader *r, uint64_t n);
+// Where piece_at is in a source that can seek.
+uint64_t reader_file_at(const struct reader *r);
 // Takes a source that cannot seek into memory, and goes back to byte `at`; nothing if it can.
 enum status reader_slurp(struct reader *r, size_t at);
 // Begins anew with the blocks from byte `at` on. Needs a source that can seek.
@@ -80,7 +87,8 @@ struct container_out {
   enum status (*encode)(struct writer *w, struct coder *c, const struct block_input *in,
                         struct buffer *out, size_t *len, uint64_t *hash, struct error *e);
   // One thread at a time, in the order of the blocks, before one is written. May be NULL.
-  void (*chain)(struct writer *w, const unsigned char *block, size_t len, uint64_t hash);
+  enum status (*chain)(struct writer *w, const unsigned char *block, size_t len, uint64_t hash,
+                       struct error *e);
   // Owner: what comes after the last block. May be NULL.
   enum status (*finish)(struct writer *w);
 };

@@ -227,9 +227,11 @@ static enum status encode(struct writer *w, struct coder *c, const struct block_
   return OK;
 }
 
-static void chain(struct writer *w, const unsigned char *block, size_t len, uint64_t hash) {
-  (void) hash;
+static enum status chain(struct writer *w, const unsigned char *block, size_t len, uint64_t hash,
+                         struct error *e) {
+  (void) hash, (void) e;
   XXH3_64bits_update(w->chain, block, len);
+  return OK;
 }
 
 static enum status finish(struct writer *w) {

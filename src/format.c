@@ -69,8 +69,7 @@ uint64_t block_header_encode(const struct block_header *h, unsigned char *block)
   return hash;
 }
 
-enum status block_header_decode(const unsigned char *in, const struct file_header *f, uint64_t seq,
-                                struct block_header *h, struct error *e) {
+void block_header_get(const unsigned char *in, struct block_header *h) {
   const unsigned char *p = in + 8;
   *h = (struct block_header){.kind = p[0],
                              .codec = p[1],
@@ -81,6 +80,11 @@ enum status block_header_decode(const unsigned char *in, const struct file_heade
                              .packed_len = load_u32(p + 12),
                              .stored_len = load_u32(p + 16),
                              .count = load_u32(p + 20)};
+}
+
+enum status block_header_decode(const unsigned char *in, const struct file_header *f, uint64_t seq,
+                                struct block_header *h, struct error *e) {
+  block_header_get(in, h);
   if (h->seq != (uint32_t) seq)
     return fail_block(e, ERR_CORRUPT, 0, "is corrupt or out of order", seq);
   if (h->raw_len > f->max_raw || h->packed_len > max_packed_len(f->max_raw) ||
@@ -94,7 +98,7 @@ bool block_verify(const unsigned char *block, const struct block_header *h) {
   return block_hash(block) == XXH3_64bits(block + 8, BLOCK_HEADER_LEN - 8 + h->stored_len);
 }
 
-void end_block_encode(const struct end_record *r, unsigned char out[END_BLOCK_LEN]) {
+void end_block_encode(const struct end_record *r, uint64_t seq, unsigned char out[END_BLOCK_LEN]) {
   unsigned char *p = out + BLOCK_HEADER_LEN;
   store_u64(p, r->stream_len);
   store_u64(p + 8, r->n_blocks);
@@ -102,7 +106,7 @@ void end_block_encode(const struct end_record *r, unsigned char out[END_BLOCK_LE
   store_u64(p + 24, r->chain);
   memcpy(p + 32, end_magic, 8);
   const struct block_header h = {.kind = BLOCK_END,
-                                 .seq = (uint32_t) r->n_blocks,
+                                 .seq = (uint32_t) seq,
                                  .packed_len = END_PAYLOAD_LEN,
                                  .stored_len = END_PAYLOAD_LEN};
   block_header_encode(&h, out);

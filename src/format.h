@@ -49,9 +49,9 @@ struct block_header {
 
 struct end_record {
   uint64_t stream_len;    // bytes of R's stream in all blocks
-  uint64_t n_blocks;      // blocks before this one
-  uint64_t index_offset;  // 0: no index
-  uint64_t chain;         // XXH3-64 of all the blocks' hashes, in order
+  uint64_t n_blocks;      // of the stream: those of the index do not count
+  uint64_t index_offset;  // in the file; 0: no index
+  uint64_t chain;         // XXH3-64 of the hashes of the stream's blocks, in order
 };
 
 static inline uint32_t load_u32(const unsigned char *p) {
@@ -80,6 +80,8 @@ enum status file_header_decode(const unsigned char *in, size_t n, struct file_he
 // `block` begins with room for the header and goes on with stored_len bytes of payload; the hash
 // over both goes into its first eight bytes and is returned.
 uint64_t block_header_encode(const struct block_header *h, unsigned char *block);
+// The fields as they are there.
+void block_header_get(const unsigned char *in, struct block_header *h);
 // Bounds only: the hash is checked by block_verify(), when the payload is there.
 enum status block_header_decode(const unsigned char *in, const struct file_header *f, uint64_t seq,
                                 struct block_header *h, struct error *e);
@@ -87,7 +89,7 @@ static inline uint64_t block_hash(const unsigned char *block) { return load_u64(
 bool block_verify(const unsigned char *block, const struct block_header *h);
 
 // A whole end block, header and all.
-void end_block_encode(const struct end_record *r, unsigned char out[END_BLOCK_LEN]);
+void end_block_encode(const struct end_record *r, uint64_t seq, unsigned char out[END_BLOCK_LEN]);
 enum status end_block_decode(const unsigned char in[END_BLOCK_LEN], struct end_record *r,
                              struct error *e);
 

@@ -122,14 +122,14 @@ static struct info_group *group_of(struct info *i, const struct info_group *bloc
   return g;
 }
 
-enum status info_count(struct info *i, struct info_group block) {
-  struct info_group *g = group_of(i, &block);
+enum status info_count(struct info *i, struct info_group blocks) {
+  struct info_group *g = group_of(i, &blocks);
   if (!g) return fail(&i->err, ERR_CORRUPT, 0, "it has more kinds of blocks than there are");
-  g->count++;
-  g->stream_len += block.stream_len;
-  g->stored_len += block.stored_len;
-  i->n_blocks++;
-  i->stream_len += block.stream_len;
+  g->count += blocks.count;
+  g->stream_len += blocks.stream_len;
+  g->stored_len += blocks.stored_len;
+  if (blocks.kind != BLOCK_INDEX) i->n_blocks += blocks.count;
+  i->stream_len += blocks.stream_len;
   return OK;
 }
 
@@ -172,6 +172,7 @@ enum status info_walk(struct info *i) {
 void info_close(struct info *i) {
   if (i->close) i->close(i);
   XXH3_freeState(i->hasher);
+  contents_close(&i->contents);
   buffer_close(&i->block);
   buffer_close(&i->raw);
   coder_close(&i->coder);

@@ -1,7 +1,7 @@
 // info.h - what is in a file, without making the object: its blocks are walked and counted.
 //
-// Of riffle and qs2 files only headers are read, and the first block, whose stream begins with what
-// wrote it. Asked to validate, the walk reads everything and verifies every checksum. Of an RDS
+// Of a riffle file that has one the index is read; of others and of qs2 files only headers are, and
+// the first block, whose stream begins with what wrote it. Asked to validate, the walk reads everything and verifies every checksum. Of an RDS
 // file the first bytes are unpacked, and all of them to validate; what bzip2, xz and lzma packed
 // is left to R, which has these libraries: without i->head, given before the walk, nothing is told
 // of such a stream.
@@ -16,6 +16,7 @@
 #include "error.h"
 #include "format.h"
 #include "io.h"
+#include "parts.h"
 
 enum info_format { INFO_RIFFLE, INFO_QS2, INFO_RDS };
 // Of an RDS file; others have a codec per block.
@@ -61,7 +62,7 @@ struct info {
   uint64_t n_shuffled;    // qs2: blocks
   enum info_check check;
   uint64_t stream_len;    // INFO_UNKNOWN: it takes unpacking it all
-  uint64_t n_blocks;      // of an RDS file gzip members or zstd frames, or INFO_UNKNOWN
+  uint64_t n_blocks;      // of the stream; of an RDS file gzip members or zstd frames, or INFO_UNKNOWN
   struct info_group groups[INFO_MAX_GROUPS];  // none for an RDS file
   size_t n_groups;
   struct stream_head stream;  // not of what R unpacks, without head
@@ -74,8 +75,7 @@ struct info {
   void (*close)(struct info *i);
   bool done;
   uint64_t at;
-  struct file_header header;   // riffle
-  struct end_record end;
+  struct contents contents;    // riffle
   bool may_shuffle, big_endian;  // qs2
   uint64_t hash;
   unsigned char head[INFO_HEAD];  // the stream's first bytes
@@ -115,7 +115,8 @@ enum status info_begin_rds(struct info *i);
 
 // Exactly n bytes of the file, or ERR_TRUNCATED.
 enum status info_bytes(struct info *i, uint64_t at, void *p, size_t n);
-enum status info_count(struct info *i, struct info_group block);
+// Adds blocks to their group.
+enum status info_count(struct info *i, struct info_group blocks);
 // Takes i->head as the stream's first bytes.
 enum status info_take_head(struct info *i);
 

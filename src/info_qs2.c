@@ -90,7 +90,8 @@ static enum status walk_step(struct info *i) {
   if (is_first) take_head(i, raw_len, shuffled);
   i->n_shuffled += shuffled;
   i->at += 4 + n;
-  return info_count(i, (struct info_group){.kind = BLOCK_BYTES,
+  return info_count(i, (struct info_group){.count = 1,
+                                           .kind = BLOCK_BYTES,
                                            .filter = shuffled,
                                            .codec = CODEC_ZSTD,
                                            .stream_len = raw_len,

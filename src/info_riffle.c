@@ -11,16 +11,34 @@ static enum status contradicts_end(struct info *i) {
   return fail(&i->err, ERR_CORRUPT, 0, "its blocks are not those that its end block tells of");
 }
 
+// Where the blocks of the stream end.
+static uint64_t blocks_end(const struct info *i) {
+  return i->contents.indexed ? i->contents.end.index_offset : i->source->len - END_BLOCK_LEN;
+}
+
+static enum status count_index(struct info *i) {
+  const struct contents *c = &i->contents;
+  if (!c->indexed) return OK;
+  return info_count(i, (struct info_group){.kind = BLOCK_INDEX,
+                                           .codec = c->index_codec,
+                                           .count = c->n_index,
+                                           .stored_len = i->source->len - END_BLOCK_LEN -
+                                                         c->end.index_offset});
+}
+
 static enum status finish(struct info *i) {
-  if (i->source->len - i->at != END_BLOCK_LEN)
+  const struct end_record *end = &i->contents.end;
+  if (i->at != blocks_end(i))
     return fail(&i->err, ERR_CORRUPT, 0, "bytes were added behind its end");
   // The hashes of all blocks are in their headers, so this holds also if no payload was read.
-  if (i->end.n_blocks != i->n_blocks || i->end.stream_len != i->stream_len ||
-      i->end.chain != XXH3_64bits_digest(i->hasher))
+  if (end->n_blocks != i->n_blocks || end->stream_len != i->stream_len ||
+      end->chain != XXH3_64bits_digest(i->hasher))
     return contradicts_end(i);
+  if (!i->contents.index.n_blocks && contents_load_index(&i->contents, i->source, &i->err))
+    return i->err.code;
   if (i->validate) i->check = CHECK_VALID;
   i->done = true;
-  return info_take_head(i);
+  return count_index(i) ? i->err.code : info_take_head(i);
 }
 
 static bool is_known(const struct block_header *h) {
@@ -52,8 +70,9 @@ static enum status decode_head(struct info *i, const struct block_header *h) {
 static enum status step(struct info *i) {
   unsigned char bytes[BLOCK_HEADER_LEN];
   struct block_header h;
+  if (i->at >= blocks_end(i)) return finish(i);
   if (info_bytes(i, i->at, bytes, sizeof(bytes)) ||
-      block_header_decode(bytes, &i->header, i->n_blocks, &h, &i->err))
+      block_header_decode(bytes, &i->contents.header, i->n_blocks, &h, &i->err))
     return i->err.code;
   if (h.kind == BLOCK_END) return finish(i);
   const bool is_first = i->n_head == 0 && h.raw_len > 0, known = is_known(&h);
@@ -64,27 +83,51 @@ static enum status step(struct info *i) {
   XXH3_64bits_update(i->hasher, bytes, 8);
   const uint64_t len = BLOCK_HEADER_LEN + (uint64_t) h.stored_len;
   i->at += len;
-  return info_count(i, (struct info_group){.kind = h.kind,
+  return info_count(i, (struct info_group){.count = 1,
+                                           .kind = h.kind,
                                            .filter = h.filter,
                                            .codec = h.codec & (uint8_t) ~CODEC_HEAD_ONLY,
                                            .stream_len = h.raw_len,
                                            .stored_len = len});
 }
 
+static enum status check_known(struct info *i, const struct index_block *b, size_t seq) {
+  const struct block_header h = {.kind = b->kind, .seq = (uint32_t) seq};
+  return info_filter_name(b->kind, b->filter) && info_codec_name(b->codec & ~CODEC_HEAD_ONLY)
+             ? OK
+             : unknown(i, &h);
+}
+
+// The index tells of all blocks at once.
+static enum status take_index(struct info *i) {
+  const struct index *x = &i->contents.index;
+  for (size_t k = 0; k < x->n_blocks; k++) {
+    const struct index_block *b = index_block(x, k);
+    const struct info_group blocks = {.kind = b->kind,
+                                      .filter = b->filter,
+                                      .codec = b->codec & (uint8_t) ~CODEC_HEAD_ONLY,
+                                      .count = 1,
+                                      .stream_len = b->raw_len,
+                                      .stored_len = BLOCK_HEADER_LEN + (uint64_t) b->stored_len};
+    if (check_known(i, b, k) || info_count(i, blocks)) return i->err.code;
+  }
+  i->n_head = x->n_head < INFO_HEAD ? x->n_head : INFO_HEAD;
+  memcpy(i->head, x->head, i->n_head);
+  i->done = true;
+  return count_index(i) ? i->err.code : info_take_head(i);
+}
+
 enum status info_begin_riffle(struct info *i) {
-  unsigned char bytes[END_BLOCK_LEN];
-  if (file_header_decode(i->first, i->n_first, &i->header, &i->err)) return i->err.code;
-  const uint64_t len = i->source->len;
+  struct contents *c = &i->contents;
   // A cut file is found out first, as the reader does.
-  if (info_bytes(i, len < FILE_HEADER_LEN + END_BLOCK_LEN ? len : len - END_BLOCK_LEN, bytes,
-                 END_BLOCK_LEN) ||
-      end_block_decode(bytes, &i->end, &i->err))
-    return i->err.code;
+  if (contents_load_ends(c, i->source, &i->err)) return i->err.code;
+  if (!i->validate && contents_load_index(c, i->source, &i->err)) return i->err.code;
   i->format = INFO_RIFFLE;
   i->format_version = i->first[8];
-  i->plain = i->header.plain;
-  i->unseen = i->header.unseen;
+  i->plain = c->header.plain;
+  i->unseen = c->header.unseen;
   i->at = FILE_HEADER_LEN;
-  i->step = step;
+  // A converted stream's header is in its first block alone.
+  i->step = c->indexed && c->index.n_head && !i->validate ? take_index : step;
   return OK;
 }

@@ -569,6 +569,28 @@ enum status source_read_at(struct source *s, uint64_t at, void *p, size_t n, siz
   return s->bytes ? memory_read_at(s, at, p, n, got) : file_read_at(s, at, p, n, got, e);
 }
 
+bool source_can_reopen(const char *path) {
+  struct stat st;
+  return stat_path(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+void source_advise(struct source *s, uint64_t at, uint64_t n) {
+#ifdef POSIX_FADV_WILLNEED
+  // Advice: that it was not taken changes nothing.
+  if (s->fd >= 0) (void) posix_fadvise(s->fd, (off_t) at, (off_t) n, POSIX_FADV_WILLNEED);
+#else
+  (void) s, (void) at, (void) n;
+#endif
+}
+
+struct source source_lend(const struct source *s) {
+  struct source lent = *s;
+  lent.close = NULL;
+  lent.owned = NULL;
+  lent.at = 0;
+  return lent;
+}
+
 static void file_source_close(struct source *s) {
   if (s->fd >= 0) close(s->fd);
   free(s->owned);

@@ -85,6 +85,14 @@ void source_become_kept(struct source *s);
 enum status source_read_at(struct source *s, uint64_t at, void *p, size_t n, size_t *got,
                            struct error *e);
 
+// Whether `path` is a regular file, which opening and closing does not change.
+bool source_can_reopen(const char *path);
+// Tells the system that these bytes will be read soon. Does nothing where there is no way to.
+void source_advise(struct source *s, uint64_t at, uint64_t n);
+// A source of the same file or memory that closes nothing: it lives no longer than `s`. For files
+// that can seek.
+struct source source_lend(const struct source *s);
+
 // Up to n bytes at the cursor: those that source_peek() looked at first.
 enum status source_read(struct source *s, void *p, size_t n, size_t *got, struct error *e);
 // The next n bytes, at most SOURCE_PEEK, which stay to be read; *got is less than n only at the end,

@@ -163,7 +163,10 @@ static SEXP reference(struct build *b, uint32_t flags) {
   R_xlen_t i = flags >> 8;
   if (i == 0) i = (R_xlen_t) input_word(&b->in);
   if (i < 1 || i > b->n_refs) input_corrupt(&b->in, "it refers to an object that it does not hold");
-  return VECTOR_ELT(b->refs, i - 1);
+  SEXP x = VECTOR_ELT(b->refs, i - 1);
+  if (x != R_UnboundValue) return x;
+  b->stopped = true;  // outside of the parts that are read
+  return R_NilValue;
 }
 
 static SEXP new_symbol(struct build *b) {
@@ -281,15 +284,20 @@ static R_xlen_t read_length(struct build *b, size_t size) {
   return (R_xlen_t) n;
 }
 
+static void *numbers_of(SEXP x) {
+  switch (TYPEOF(x)) {
+    case INTSXP: return INTEGER(x);
+    case REALSXP: return REAL(x);
+    case LGLSXP: return LOGICAL(x);
+    case CPLXSXP: return COMPLEX(x);
+    default: return RAW(x);
+  }
+}
+
 static SEXP read_numbers(struct build *b, SEXPTYPE type, size_t size) {
   const R_xlen_t n = read_length(b, size);
   SEXP x = PROTECT(Rf_allocVector(type, n));
-  void *p = type == INTSXP    ? (void *) INTEGER(x)
-            : type == REALSXP ? (void *) REAL(x)
-            : type == LGLSXP  ? (void *) LOGICAL(x)
-            : type == CPLXSXP ? (void *) COMPLEX(x)
-                              : (void *) RAW(x);
-  input_numbers(&b->in, p, (size_t) n * size, size == 16 ? 8 : size);
+  input_numbers(&b->in, numbers_of(x), (size_t) n * size, size == 16 ? 8 : size);
   UNPROTECT(1);
   return x;
 }
@@ -482,17 +490,20 @@ static SEXP take(struct build *b, SEXP value) {
   return NULL;
 }
 
-static SEXP build_object(struct build *b) {
+// What has been begun, to its end. `value` is what it waits for, or NULL.
+static SEXP complete(struct build *b, SEXP value) {
   for (;;) {
-    if (++b->n_items % INTERRUPT_STRIDE == 0) progress_look();
-    SEXP value = begin_item(b, input_word(&b->in));
     while (value && !b->stopped) {
       if (b->n_frames == 0) return value;
       value = take(b, value);
     }
     if (b->stopped) return NULL;
+    if (++b->n_items % INTERRUPT_STRIDE == 0) progress_look();
+    value = begin_item(b, input_word(&b->in));
   }
 }
+
+static SEXP build_object(struct build *b) { return complete(b, NULL); }
 
 // ---- the stream's header ------------------------------------------------------------------
 
@@ -514,11 +525,15 @@ static const char *read_header(struct build *b) {
   return NULL;
 }
 
-static SEXP build(struct build *b, SEXP keep) {
+static void begin_build(struct build *b, SEXP keep) {
   b->keep = b->chars.keep = keep;
   b->chars.in = &b->in;
   b->frames = b->first_frames;
   b->cap_frames = FIRST_FRAMES;
+}
+
+static SEXP build(struct build *b, SEXP keep) {
+  begin_build(b, keep);
   const char *reason = read_header(b);
   if (reason && b->may_stop) return NULL;
   if (reason)
@@ -546,4 +561,95 @@ SEXP build_from_memory(const unsigned char *p, size_t n, const struct subject *s
   SEXP x = build(&b, PROTECT(Rf_allocVector(VECSXP, KEEP_ALL)));
   UNPROTECT(1);
   return x;
+}
+
+// ---- parts --------------------------------------------------------------------------------
+
+// The references numbered before the last of the parts. One that is no symbol is met only by who reads
+// the part that made it.
+static void preset_references(struct build *b, const struct directory *d, uint32_t n) {
+  size_t at = 0;
+  struct item name;
+  for (uint32_t i = 0; i < n && item_list_next(&d->symbols, &at, &name); i++) {
+    SEXP x = R_UnboundValue;
+    if (name.len) {
+      SEXP chars = PROTECT(intern_item(&b->chars, name.flags, name.chars, (int32_t) name.len));
+      x = Rf_installTrChar(chars);
+      UNPROTECT(1);
+    }
+    ref_push(b, x);
+  }
+}
+
+static SEXP range_of_numbers(struct build *b, const struct part *p, const struct wish *w) {
+  const size_t size = (size_t) (p->payload_len / p->length);
+  SEXP x = PROTECT(Rf_allocVector(p->type, (R_xlen_t) w->n));
+  input_skip_to(&b->in, part_payload_at(p) + w->from * size);
+  input_numbers(&b->in, numbers_of(x), (size_t) w->n * size, size == 16 ? 8 : size);
+  UNPROTECT(1);
+  return x;
+}
+
+// Strings that lie among others are read with them.
+static SEXP range_of_read_strings(struct build *b, const struct part *p, const struct wish *w) {
+  input_skip_to(&b->in, part_payload_at(p));
+  SEXP all = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t) p->length));
+  intern_fill(&b->chars, all);
+  SEXP x = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t) w->n));
+  for (R_xlen_t i = 0; i < XLENGTH(x); i++)
+    SET_STRING_ELT(x, i, STRING_ELT(all, (R_xlen_t) w->from + i));
+  UNPROTECT(2);
+  return x;
+}
+
+static SEXP range_of_strings(struct build *b, const struct index *x, const struct part *p,
+                             const struct wish *w) {
+  size_t block;
+  uint64_t before;
+  if (!wish_in_blocks(x, w, &block, &before)) return range_of_read_strings(b, p, w);
+  input_skip_to(&b->in, index_block(x, block)->stream_at);
+  SEXP strings = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t) w->n));
+  intern_fill_range(&b->chars, strings, (size_t) before);
+  UNPROTECT(1);
+  return strings;
+}
+
+// The attributes of a part that has a range are those of the whole: none goes by the element.
+static SEXP build_range(struct build *b, const struct index *x, const struct part *p,
+                        const struct wish *w) {
+  SEXP value = w->n == 0               ? Rf_allocVector(p->type, 0)
+               : part_is_strings(p) ? range_of_strings(b, x, p, w)
+                                       : range_of_numbers(b, p, w);
+  if (!part_has_attributes(p)) return value;
+  PROTECT(value);
+  input_skip_to(&b->in, part_payload_at(p) + p->payload_len);
+  value = complete(b, begin_attributes(b, value, p->flags));
+  UNPROTECT(1);
+  return value;
+}
+
+static SEXP build_whole(struct build *b, const struct part *p) {
+  input_skip_to(&b->in, p->at);
+  return build_object(b);
+}
+
+SEXP build_parts(struct reader *r, const struct subject *subject, const struct index *x,
+                 const struct wish *wishes, size_t n, bool data_only) {
+  const struct directory *d = &x->directory;
+  struct build b = {.in = input_memory(x->head, x->n_head, subject), .data_only = data_only};
+  begin_build(&b, PROTECT(Rf_allocVector(VECSXP, KEEP_ALL)));
+  const char *reason = read_header(&b);
+  if (reason) input_corrupt(&b.in, reason);
+  if (n) preset_references(&b, d, directory_part(d, wishes[n - 1].part)->n_refs);
+  b.in = input_reader(r, subject);
+  SEXP values = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t) n));
+  for (size_t i = 0; i < n && !b.stopped; i++) {
+    const struct part *p = directory_part(d, wishes[i].part);
+    b.n_refs = p->n_refs;
+    SEXP value = wishes[i].ranged ? build_range(&b, x, p, &wishes[i]) : build_whole(&b, p);
+    if (value) SET_VECTOR_ELT(values, (R_xlen_t) i, value);
+  }
+  input_wait(&b.in);
+  UNPROTECT(2);
+  return b.stopped ? NULL : values;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "parts.h"
 #include "r_error.h"
 #include "reader.h"
 
@@ -22,6 +23,12 @@ enum build_what {
 
 // The object of a file. opts.build of the reader is set for the first two.
 SEXP build_read(struct reader *r, const struct subject *subject, enum build_what what);
+
+// Parts of the object of a file with a directory: a list of the n values that are wished, whose parts
+// ascend. `r` reads the blocks planned for just these. NULL: one of them refers to an object outside,
+// and can be read only with the whole.
+SEXP build_parts(struct reader *r, const struct subject *subject, const struct index *x,
+                 const struct wish *wishes, size_t n, bool data_only);
 
 // The object of a bare stream, or NULL when it is not plain, or not in a binary format. With
 // data_only that is an error.

@@ -5,7 +5,7 @@
 #include <Rinternals.h>
 
 SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
-              SEXP refhook, SEXP format, SEXP progress);
+              SEXP refhook, SEXP format, SEXP progress, SEXP meta);
 SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec, SEXP refhook);
 SEXP ffi_read(SEXP file, SEXP validate, SEXP nthreads, SEXP refhook, SEXP data_only,
               SEXP progress);
@@ -16,6 +16,12 @@ SEXP ffi_unmarshall(SEXP input, SEXP data_only);
 SEXP ffi_calc_size(SEXP object, SEXP version);
 SEXP ffi_is_plain(SEXP object);
 SEXP ffi_info(SEXP file, SEXP validate, SEXP head);
+SEXP ffi_part_open(SEXP file);
+SEXP ffi_part_close(SEXP pointer);
+SEXP ffi_part_about(SEXP pointer);
+SEXP ffi_part_read(SEXP pointer, SEXP which, SEXP from, SEXP n, SEXP nthreads, SEXP data_only);
+SEXP ffi_part_whole(SEXP pointer, SEXP nthreads, SEXP data_only);
+SEXP ffi_part_advise(SEXP pointer, SEXP which, SEXP from, SEXP n);
 SEXP ffi_sizes(SEXP bytes, SEXP header_len, SEXP depth);
 SEXP ffi_option(SEXP parameter);
 SEXP ffi_threads_set(SEXP nthreads);

@@ -17,7 +17,7 @@ SEXP ffi_live_calls(void) { return Rf_ScalarInteger(live_calls); }
 #define ENTRY(name, n) {#name, (DL_FUNC) &name, n}
 
 static const R_CallMethodDef entries[] = {
-    ENTRY(ffi_save, 9),
+    ENTRY(ffi_save, 10),
     ENTRY(ffi_serialize, 6),
     ENTRY(ffi_read, 6),
     ENTRY(ffi_deserialize, 5),
@@ -33,6 +33,12 @@ static const R_CallMethodDef entries[] = {
     ENTRY(ffi_progress_pace, 1),
     ENTRY(ffi_is_plain, 1),
     ENTRY(ffi_sizes, 3),
+    ENTRY(ffi_part_open, 1),
+    ENTRY(ffi_part_close, 1),
+    ENTRY(ffi_part_about, 1),
+    ENTRY(ffi_part_read, 6),
+    ENTRY(ffi_part_whole, 3),
+    ENTRY(ffi_part_advise, 4),
     ENTRY(ffi_hash, 3),
     ENTRY(ffi_compress, 4),
     ENTRY(ffi_decompress, 3),

@@ -117,6 +117,14 @@ void input_wait(struct input *in) {
   while (again(in, reader_wait(r))) {}
 }
 
+uint64_t input_position(struct input *in) { return reader_position(give_back(in)); }
+
+void input_skip_to(struct input *in, uint64_t to) {
+  struct reader *r = give_back(in);
+  while (again(in, reader_skip_to(r, to))) {}
+  take_window(in);
+}
+
 const struct string_array *input_strings(struct input *in, size_t most) {
   if (!in->reader || in->at < in->end) return NULL;
   const struct string_array *out;

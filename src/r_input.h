@@ -67,6 +67,10 @@ static inline uint32_t input_word(struct input *in) {
 void input_numbers(struct input *in, void *p, size_t n, size_t unit);
 void input_wait(struct input *in);
 
+// Where in the stream the next byte is, and going on further behind: see reader_skip_to().
+uint64_t input_position(struct input *in);
+void input_skip_to(struct input *in, uint64_t to);
+
 // The next strings, at most `most`, if they are at hand as items and codes; else NULL. They stay
 // until the next call of any function here.
 const struct string_array *input_strings(struct input *in, size_t most);

@@ -90,6 +90,10 @@ static SEXP make_chars(struct interner *c, uint32_t flags, const char *p, int32_
   return Rf_mkCharLenCE(p, len, encoding);
 }
 
+SEXP intern_item(struct interner *c, uint32_t flags, const void *chars, int32_t len) {
+  return make_chars(c, flags, chars, len);
+}
+
 // Room for n bytes, the last one's until the next call.
 static void *room(struct interner *c, size_t n) {
   SEXP bytes = VECTOR_ELT(c->keep, KEEP_BYTES);
@@ -183,36 +187,40 @@ static bool are_clean(const struct string_array *a) {
 
 // A string is reachable from x before the next one is made. R waits for memory in each call, and
 // the processor gets on to the next one only if there is little between them.
-static void put_items(struct interner *c, SEXP x, R_xlen_t at, const struct string_array *a) {
+static void put_items(struct interner *c, SEXP x, R_xlen_t at, const struct string_array *a,
+                      size_t from, size_t end) {
   const bool clean = are_clean(a);
-  for (size_t i = 0; i < a->n; i++) {
+  for (size_t i = from; i < end; i++) {
     const struct string_item *item = &a->items[i];
     if (i + AHEAD < a->n) prefetch_bytes(a->items[i + AHEAD].chars);  // another thread wrote them
     const bool simple = clean && item->flags == (CHARSXP | CHARS_ASCII) && item->len >= 0;
     SEXP chars = simple ? Rf_mkCharLenCE(item->chars, item->len, CE_NATIVE)
                         : make_chars(c, item->flags, item->chars, item->len);
-    SET_STRING_ELT(x, at + (R_xlen_t) i, chars);
+    SET_STRING_ELT(x, at++, chars);
   }
 }
 
-static void put_codes(struct interner *c, SEXP x, R_xlen_t at, const struct string_array *a) {
+static void put_codes(struct interner *c, SEXP x, R_xlen_t at, const struct string_array *a,
+                      size_t from, size_t end) {
   reserve_made(c, a->n_items);
   memset(c->made, 0, a->n_items * sizeof(SEXP));
-  for (size_t i = 0; i < a->n; i++) {
+  for (size_t i = from; i < end; i++) {
     SEXP *made = &c->made[a->codes[i]];
     if (!*made) {
       const struct string_item *item = &a->items[a->codes[i]];
       *made = make_chars(c, item->flags, item->chars, item->len);
     }
-    SET_STRING_ELT(x, at + (R_xlen_t) i, *made);
+    SET_STRING_ELT(x, at++, *made);
   }
 }
 
-static void put_block(struct interner *c, SEXP x, R_xlen_t at, const struct string_array *a) {
+// Strings from..end - 1 of a block become elements of x from `at` on.
+static void put_block(struct interner *c, SEXP x, R_xlen_t at, const struct string_array *a,
+                      size_t from, size_t end) {
   if (a->codes)
-    put_codes(c, x, at, a);
+    put_codes(c, x, at, a, from, end);
   else
-    put_items(c, x, at, a);
+    put_items(c, x, at, a, from, end);
   progress_look();
 }
 
@@ -222,12 +230,24 @@ void intern_fill(struct interner *c, SEXP x) {
     const struct string_array *block = NULL;
     if (c->in->at == c->in->end) block = input_strings(c->in, (size_t) (n - i));
     if (block) {
-      put_block(c, x, i, block);
+      put_block(c, x, i, block, 0, block->n);
       i += (R_xlen_t) block->n;
       continue;
     }
     SET_STRING_ELT(x, i++, intern_read(c));
     if (i % INTERRUPT_STRIDE == 0) progress_look();
+  }
+}
+
+void intern_fill_range(struct interner *c, SEXP x, size_t before) {
+  const R_xlen_t n = XLENGTH(x);
+  for (R_xlen_t i = 0; i < n;) {
+    const struct string_array *block = input_strings(c->in, SIZE_MAX);
+    if (!block || before >= block->n) input_corrupt(c->in, "its strings are not where its index says");
+    const size_t left = block->n - before, k = (size_t) (n - i) < left ? (size_t) (n - i) : left;
+    put_block(c, x, i, block, before, before + k);
+    i += (R_xlen_t) k;
+    before = 0;
   }
 }
 

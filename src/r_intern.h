@@ -33,8 +33,13 @@ enum { KEEP_CACHED, KEEP_BYTES, KEEP_NAMES, KEEP_INTERN };  // elements of `keep
 
 // The next item of the stream, a string. Its flags word is read here, too.
 SEXP intern_read(struct interner *c);
+// One that was read elsewhere.
+SEXP intern_item(struct interner *c, uint32_t flags, const void *chars, int32_t len);
 // The elements of the character vector x.
 void intern_fill(struct interner *c, SEXP x);
+// The same out of strings blocks, of which the first `before` strings are passed over and any number
+// may be left.
+void intern_fill_range(struct interner *c, SEXP x, size_t before);
 
 // The next item, a short character vector without attributes, if it is the same as one of the last
 // that came by here: then that one, not to be given away. Else NULL, and nothing is taken.

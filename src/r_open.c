@@ -160,6 +160,8 @@ void opening_finish(struct opening *o) {
   while ((st = reader_finish(r)) == AGAIN) progress_look();
   if (st) opening_throw(o);
   if (r->unverified) warn_reason("it has no hash: damage would not be found", &o->subject);
+  if (r->index_damaged)
+    warn_reason("its index is damaged; the object was read from its blocks", &o->subject);
   if (r->goes_on) warn_reason("what follows the object in it is ignored", &o->subject);
 }
 

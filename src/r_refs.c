@@ -30,3 +30,10 @@ void refs_add(struct refs *r, SEXP x) {
   if (2 * (size_t) r->n >= r->size) grow(r);
   insert(r, (struct ref){x, ++r->n});
 }
+
+const SEXP *refs_numbered(const struct refs *r) {
+  SEXP *objects = (SEXP *) R_alloc(r->n, sizeof(SEXP));
+  for (size_t i = 0; i < r->size; i++)
+    if (r->entries[i].number) objects[r->entries[i].number - 1] = r->entries[i].object;
+  return objects;
+}

@@ -28,6 +28,9 @@ void refs_open(struct refs *r);
 // Gives x the next number.
 void refs_add(struct refs *r, SEXP x);
 
+// The objects in the order of their numbers, R_alloc'ed.
+const SEXP *refs_numbered(const struct refs *r);
+
 static inline size_t refs_hash(SEXP x, size_t size) {
   return (size_t) (((uint64_t) (uintptr_t) x >> 3) * 0x9E3779B97F4A7C15u >> 32) & (size - 1);
 }

@@ -1,4 +1,5 @@
 #include <R.h>
+#include <string.h>
 
 #include "r_args.h"
 #include "r_calls.h"
@@ -13,6 +14,7 @@
 
 struct save_call {
   SEXP object;
+  SEXP meta;         // a raw vector: a stream that is kept beside the object; or R_NilValue
   const char *path;  // NULL: to the connection, or into a raw vector
   struct connection connection;
   struct save_opts opts;
@@ -35,6 +37,15 @@ static void open_sink(struct save_call *c) {
   if (st) throw_error(&c->err, &c->subject);
 }
 
+static void keep_meta(struct save_call *c) {
+  struct index *x = &c->writer.index;
+  if (c->meta == R_NilValue) return;
+  const struct error e = {.code = ERR_NOMEM, .what = "writing the index", .block = NO_BLOCK};
+  if (!buffer_reserve(&x->meta, (size_t) XLENGTH(c->meta))) throw_error(&e, &c->subject);
+  memcpy(x->meta.p, RAW_RO(c->meta), (size_t) XLENGTH(c->meta));
+  x->meta_len = (size_t) XLENGTH(c->meta);
+}
+
 static void open_writer(struct save_call *c, bool plain) {
   const struct writer_opts opts = {
       .container = save_container(c->opts.format),
@@ -43,6 +54,7 @@ static void open_writer(struct save_call *c, bool plain) {
       .stream_version = 3,
       .plain = plain};
   if (writer_open(&c->writer, &c->sink, &opts)) throw_error(&c->writer.err, &c->subject);
+  keep_meta(c);
 }
 
 static void finish_writer(struct save_call *c) {
@@ -52,10 +64,18 @@ static void finish_writer(struct save_call *c) {
   progress_finish(&c->progress);
 }
 
+static void keep_header(struct save_call *c, const struct header *h) {
+  struct index *x = &c->writer.index;
+  if (h->len > sizeof(x->head)) return;
+  memcpy(x->head, h->bytes, h->len);
+  x->n_head = h->len;
+}
+
 static bool walk_object(struct save_call *c, bool pointers) {
   struct header h;
   header_get(&h);
   open_writer(c, true);
+  keep_header(c, &h);
   return walk_save(c->object, pointers, &h, &c->writer, &c->subject);
 }
 
@@ -75,6 +95,9 @@ static void write_object(struct save_call *c) {
   if (!can_try || !walk_object(c, pointers)) {
     if (can_try) forget_output(c);
     open_writer(c, false);
+    struct header h;
+    header_get(&h);
+    keep_header(c, &h);
     stream_save(c->object, 3, c->opts.refhook, &c->writer, &c->subject);
   }
   finish_writer(c);
@@ -119,9 +142,11 @@ static SEXP run_save(struct save_call *c) {
 }
 
 SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
-              SEXP refhook, SEXP format, SEXP progress) {
+              SEXP refhook, SEXP format, SEXP progress, SEXP meta) {
   const char *path = arg_place(file, "file");
+  if (meta != R_NilValue) arg_raw(meta, "meta");
   struct save_call c = {.object = object,
+                        .meta = meta,
                         .path = path,
                         .opts = arg_save_opts(arg_format(format), level, shuffle, nthreads, codec,
                                               refhook),
@@ -136,6 +161,7 @@ SEXP ffi_save(SEXP object, SEXP file, SEXP level, SEXP shuffle, SEXP nthreads, S
 SEXP ffi_serialize(SEXP object, SEXP level, SEXP shuffle, SEXP nthreads, SEXP codec,
                    SEXP refhook) {
   struct save_call c = {.object = object,
+                        .meta = R_NilValue,
                         .opts = arg_save_opts(SAVE_RIFFLE, level, shuffle, nthreads, codec, refhook),
                         .subject = {.doing = "serialize", .thing = "the object"}};
   c.opts.progress = PROGRESS_DEFAULT;

@@ -69,6 +69,8 @@ struct walk {
   uint64_t len;                // COUNT: of the stream so far
   unsigned char *at, *end;     // MEMORY: what is left of it
   struct writer *writer;       // BLOCKS
+  struct directory *directory; // BLOCKS: of the list whose elements or attributes come next, or NULL
+  uint64_t *payload_end;       // BLOCKS: to be told where the next strings end, or NULL
   struct hash *hash;           // HASH
   size_t since_interrupt;
   struct refs refs;
@@ -82,6 +84,8 @@ static void walk_open(struct walk *w, const struct subject *subject) {
   w->len = 0;
   w->at = w->end = NULL;
   w->writer = NULL;
+  w->directory = NULL;
+  w->payload_end = NULL;
   w->hash = NULL;
   w->since_interrupt = 0;
   w->chars.ready = false;
@@ -379,6 +383,8 @@ INLINE void strings(struct walk *w, SEXP x, R_xlen_t n, enum mode mode) {
     batch_strings(w, p, n);
   else
     put_strings(w, p, n);
+  if (w->payload_end) *w->payload_end = writer_position(w->writer);
+  w->payload_end = NULL;
 }
 
 INLINE void numbers(struct walk *w, SEXP x, size_t len, enum mode mode) {
@@ -474,6 +480,87 @@ INLINE void symbol(struct walk *w, SEXP x, enum mode mode) {
   put_string(w, PRINTNAME(x), mode);
 }
 
+// ---- the directory of the top level -------------------------------------------------------
+
+enum {
+  DIRECTORY_MAX = 1 << 16,       // elements and symbols; more are not worth their room
+  DIRECTORY_CLASS_LEN = 1 << 10  // bytes of an element's class that are told
+};
+
+NORETURN static void throw_no_memory(const struct walk *w) {
+  const struct error e = {.code = ERR_NOMEM, .what = "writing the index", .block = NO_BLOCK};
+  throw_error(&e, w->subject);
+}
+
+static bool is_in_one_stretch(SEXP x) {
+  switch (TYPEOF(x)) {
+    case LGLSXP:
+    case INTSXP:
+    case REALSXP:
+    case CPLXSXP:
+    case RAWSXP:
+    case STRSXP: break;
+    default: return false;
+  }
+  if (ALTREP(x) && altrep_form(x) != ALTREP_ORDINARY) return false;
+  // What goes by the element beside the elements has to be cut as well.
+  return !attrib_any(x) || (Rf_getAttrib(x, R_NamesSymbol) == R_NilValue &&
+                            Rf_getAttrib(x, R_DimSymbol) == R_NilValue &&
+                            Rf_getAttrib(x, R_TspSymbol) == R_NilValue);
+}
+
+static uint32_t class_number(struct walk *w, struct directory *d, SEXP x) {
+  if (!Rf_isObject(x)) return 0;
+  SEXP names = PROTECT(Rf_getAttrib(x, R_ClassSymbol));
+  char joined[DIRECTORY_CLASS_LEN];
+  size_t len = 0;
+  for (R_xlen_t i = 0; TYPEOF(names) == STRSXP && i < XLENGTH(names); i++) {
+    const char *name = R_CHAR(STRING_ELT(names, i));
+    const size_t n = strlen(name) + 1;
+    if (n > sizeof(joined) - len) break;
+    memcpy(joined + len, name, n);
+    len += n;
+  }
+  UNPROTECT(1);
+  uint32_t number;
+  if (len == 0) return 0;
+  if (!directory_class(d, joined, len - 1, &number)) throw_no_memory(w);
+  return number;
+}
+
+static uint32_t first_word(SEXP x) {
+  const bool compact = ALTREP(x) && altrep_form(x) != ALTREP_ORDINARY;
+  return compact ? flags_of(x, WORD_ALTREP, false) : flags_of(x, TYPEOF(x), attrib_any(x));
+}
+
+// An item of the top level, noted in the directory. Nothing below it is.
+static void noted_item(struct walk *w, SEXP x, struct directory *d, uint32_t tag) {
+  struct part p = {.type = (uint8_t) TYPEOF(x),
+                   .length = (uint64_t) Rf_xlength(x),
+                   .at = writer_position(w->writer),
+                   .n_refs = w->refs.n,
+                   .tag = tag,
+                   .class = class_number(w, d, x)};
+  const bool one = is_in_one_stretch(x);
+  uint64_t end = 0;
+  w->payload_end = one && TYPEOF(x) == STRSXP ? &end : NULL;
+  blocks_item(w, x);
+  w->payload_end = NULL;
+  if (one && TYPEOF(x) != STRSXP) p.payload_len = part_element_len(p.type) * p.length;
+  if (end) p.payload_len = end - part_payload_at(&p);
+  p.flags = first_word(x);
+  if (!directory_add(d, &p, tag != 0)) throw_no_memory(w);
+}
+
+// The directory is that of this list, not of those in it.
+static struct directory *take_directory(struct walk *w) {
+  struct directory *d = w->directory;
+  w->directory = NULL;
+  return d;
+}
+
+// ---- the traversal, on --------------------------------------------------------------------
+
 INLINE void attribute(struct walk *w, SEXP tag, SEXP value, enum mode mode) {
   put_word(w, WORD_ATTRIBUTE, mode);
   symbol(w, tag, mode);
@@ -484,6 +571,14 @@ static void look_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, va
 static void count_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, COUNT); }
 static void memory_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, MEMORY); }
 static void blocks_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, BLOCKS); }
+static void noted_attribute(void *data, SEXP tag, SEXP value) {
+  struct walk *w = data;
+  struct directory *d = take_directory(w);
+  put_word(w, WORD_ATTRIBUTE, BLOCKS);
+  symbol(w, tag, BLOCKS);
+  noted_item(w, value, d, refs_find(&w->refs, tag));
+  w->directory = d;
+}
 static void hash_attribute(void *w, SEXP tag, SEXP value) { attribute(w, tag, value, HASH); }
 
 INLINE void attributes(struct walk *w, SEXP x, enum mode mode) {
@@ -492,7 +587,7 @@ INLINE void attributes(struct walk *w, SEXP x, enum mode mode) {
     case LOOK: attrib_each(x, look_attribute, w); break;
     case COUNT: attrib_each(x, count_attribute, w); break;
     case MEMORY: attrib_each(x, memory_attribute, w); break;
-    case BLOCKS: attrib_each(x, blocks_attribute, w); break;
+    case BLOCKS: attrib_each(x, w->directory ? noted_attribute : blocks_attribute, w); break;
     case HASH: attrib_each(x, hash_attribute, w); break;
   }
   put_word(w, WORD_NIL, mode);
@@ -564,13 +659,18 @@ INLINE void list(struct walk *w, SEXP x, R_xlen_t n, enum mode mode) {
     return;
   }
   const SEXP *p = mode == HASH ? DATAPTR_OR_NULL(x) : DATAPTR_RO(x);
+  struct directory *noted = mode == BLOCKS ? take_directory(w) : NULL;
   for (R_xlen_t i = 0; i < n && i < AHEAD; i++) prefetch(p[i]);
   for (R_xlen_t i = 0; i < n && !w->foreign; i++) {
     if (n - i > AHEAD) prefetch(p[i + AHEAD]);
     if (n - i > AHEAD / 2) prefetch_parts(p[i + AHEAD / 2]);
     if (n - i > AHEAD / 4) prefetch_parts_of_parts(p[i + AHEAD / 4]);
-    item(w, p[i], mode);
+    if (noted)
+      noted_item(w, p[i], noted, 0);
+    else
+      item(w, p[i], mode);
   }
+  if (noted) w->directory = noted;
 }
 
 INLINE void pointer(struct walk *w, SEXP x, enum mode mode) {
@@ -841,6 +941,32 @@ void walk_to_memory(SEXP x, const struct header *h, unsigned char *out, size_t l
   if (w.at != w.end) throw_changed(&w);
 }
 
+// Of a list that is not too long; the writer keeps it if it comes with an index.
+static void begin_directory(struct walk *w, SEXP x) {
+  if (TYPEOF(x) != VECSXP || (ALTREP(x) && altrep_form(x) != ALTREP_ORDINARY)) return;
+  if (XLENGTH(x) > DIRECTORY_MAX) return;
+  w->directory = &w->writer->index.directory;
+  w->directory->flags = first_word(x);
+}
+
+static void add_symbol(struct walk *w, SEXP x) {
+  struct item_list *symbols = &w->writer->index.directory.symbols;
+  const bool is_symbol = TYPEOF(x) == SYMSXP;
+  const struct string_item name = is_symbol ? chars_item(PRINTNAME(x)) : (struct string_item){0};
+  if (!item_list_add(symbols, name.flags, name.chars, name.len > 0 ? (size_t) name.len : 0))
+    throw_no_memory(w);
+}
+
+// Whoever reads a part alone needs the names that came before it.
+static void end_directory(struct walk *w) {
+  if (!w->directory || w->refs.n > DIRECTORY_MAX) return;
+  const void *vmax = vmaxget();
+  const SEXP *numbered = refs_numbered(&w->refs);
+  for (uint32_t i = 0; i < w->refs.n; i++) add_symbol(w, numbered[i]);
+  vmaxset(vmax);
+  w->directory->known = true;
+}
+
 bool walk_save(SEXP x, bool pointers, const struct header *h, struct writer *writer,
                const struct subject *subject) {
   struct walk w;
@@ -848,7 +974,9 @@ bool walk_save(SEXP x, bool pointers, const struct header *h, struct writer *wri
   w.pointers = pointers;
   w.writer = writer;
   put(&w, h->bytes, h->len, BLOCKS);
+  begin_directory(&w, x);
   blocks_item(&w, x);
+  if (!w.foreign) end_directory(&w);
   return !w.foreign;
 }
 

@@ -71,7 +71,8 @@ static struct piece *piece_open(struct reader *r, size_t cap) {
 static size_t piece_cap(const struct reader *r, size_t n) {
   if (!r->source->can_seek) return n > PIECE_LEN ? n : PIECE_LEN;
   const struct source *s = r->source;  // a file that grows may have been read past its length
-  const uint64_t left = (s->at < s->len ? s->len - s->at : 0) + n;
+  const uint64_t end = r->read_end ? r->read_end : s->len;
+  const uint64_t left = (s->at < end ? end - s->at : 0) + n;
   return n > PIECE_LEN ? n : left < PIECE_LEN ? (size_t) left : PIECE_LEN;
 }
 
@@ -93,6 +94,16 @@ enum status reader_truncated(struct reader *r) {
   return fail(&r->err, ERR_TRUNCATED, 0, "it is truncated");
 }
 
+// How much to read into the piece, of which n bytes are needed.
+static size_t read_ahead_len(const struct reader *r, size_t n) {
+  const struct piece *p = r->piece;
+  const size_t missing = n - (p->len - r->piece_at), room = p->buffer.cap - p->len;
+  if (!r->source->can_seek) return missing;
+  if (!r->read_end || r->read_end - r->source->at > room) return room;
+  const size_t left = (size_t) (r->read_end - r->source->at);
+  return left > missing ? left : missing;
+}
+
 enum status reader_need(struct reader *r, size_t n) {
   if (r->piece && r->piece->len - r->piece_at >= n) return OK;
   if (r->source->bytes && r->piece) return reader_truncated(r);
@@ -100,7 +111,7 @@ enum status reader_need(struct reader *r, size_t n) {
     return r->err.code;
   struct piece *p = r->piece;
   while (p->len - r->piece_at < n) {
-    const size_t want = r->source->can_seek ? p->buffer.cap - p->len : n - (p->len - r->piece_at);
+    const size_t want = read_ahead_len(r, n);
     size_t got = 0;
     const enum status st =
         r->source->bytes ? OK : source_read(r->source, p->buffer.p + p->len, want, &got, &r->err);
@@ -134,6 +145,29 @@ enum status reader_some(struct reader *r, size_t n, size_t *got) {
   return OK;
 }
 
+uint64_t reader_file_at(const struct reader *r) {
+  const struct source *s = r->source;
+  return s->bytes ? r->piece_at : s->at - (r->piece->len - r->piece_at);
+}
+
+enum status reader_seek(struct reader *r, uint64_t at, uint64_t end) {
+  if (!r->piece && next_piece(r, 0)) return r->err.code;
+  if (r->source->bytes) {
+    r->piece_at = (size_t) at;
+  } else {
+    r->piece_at = r->piece->len;
+    r->source->at = at;
+  }
+  r->read_end = end;
+  return OK;
+}
+
+void reader_skip(struct reader *r, uint64_t n) {
+  const size_t here = r->piece->len - r->piece_at;
+  r->piece_at += n < here ? (size_t) n : here;
+  if (n > here) r->source->at += n - here;
+}
+
 // ---- blocks -------------------------------------------------------------------------------
 
 static enum status adopt_ring_error(struct reader *r, enum status st) {
@@ -155,6 +189,7 @@ static enum status load(struct reader *r) {
   struct read_job *j = s->job;
   piece_release(r, j->piece);
   j->piece = NULL;
+  j->skipped = 0;
   st = r->container->cut(r, j);
   if (st || r->ended) {
     ring_unclaim(&r->ring);
@@ -194,6 +229,8 @@ void reader_rewind(struct reader *r, size_t at) {
   r->piece_at = 0;
   if (r->source->bytes && next_piece(r, 0) == OK) r->piece_at = at;
   r->n_blocks = r->stream_len = 0;
+  r->n_index = 0;
+  r->index_damaged = false;
   r->ended = false;
   XXH3_64bits_reset(r->chain);
 }
@@ -227,6 +264,7 @@ static enum status strings_as_bytes(struct reader *r, struct read_job *j) {
 // A block is handed out.
 static enum status count(struct reader *r, const struct read_job *j) {
   r->goes_on |= j->goes_on;
+  r->skipped += j->skipped;
   r->taken += j->raw_len;
   if (!r->opts.max_len || r->taken <= r->opts.max_len) return OK;
   return fail(&r->err, ERR_LIMIT, 0, "its stream is longer than the limit of riffle.max_bytes");
@@ -359,6 +397,28 @@ enum status reader_head(struct reader *r, size_t n) {
     r->end = r->head + have + more;
   }
   return OK;
+}
+
+enum status reader_skip_to(struct reader *r, uint64_t to) {
+  for (;;) {
+    const uint64_t here = reader_position(r);
+    if (to >= here && to - here <= (uint64_t) (r->end - r->at)) {
+      r->at += to - here;
+      return OK;
+    }
+    r->at = r->end;
+    struct slot *s = NULL;
+    const enum status st = front(r, &s);
+    if (st) return st;
+    const struct read_job *j = s ? s->job : NULL;
+    const uint64_t begins = reader_position(r) + (j ? j->skipped : 0);
+    if (j && to == begins) return OK;
+    if (!j || to < begins)
+      return fail(&r->err, ERR_CORRUPT, 0, "a part of it is not where its index says");
+    bool any;
+    const enum status opened = next_block(r, 1, &any);
+    if (opened) return opened;
+  }
 }
 
 enum status reader_more(struct reader *r, bool *more) { return next_block(r, 1, more); }

@@ -52,9 +52,14 @@ struct reader {
   unsigned n_numbers;        // blocks of numbers handed out
   uint64_t stream_len;       // in these blocks
   uint64_t stream_total;     // in all blocks, or a bound; UINT64_MAX: not known yet
-  uint64_t taken;            // up to the end of the block that was handed out last
+  uint64_t taken;            // in the blocks that were handed out
+  uint64_t skipped;          // of the stream, between these blocks
+  uint64_t read_end;         // the file is not read beyond this; 0: to its end
   void *chain;               // XXH3 state; the container's
   bool ended;                // the last block has been cut, and what follows it agrees
+  uint64_t index_at;         // where the index begins in the file; 0: there is none, or not known yet
+  unsigned n_index;          // blocks of the index passed
+  bool index_damaged;        // after reader_finish(): what it says cannot be trusted
   bool unverified;           // after reader_start(): the file has no checksum
   bool goes_on;              // after reader_finish(): there was more than the object
   bool verified;             // verify_all is done, or was not asked for
@@ -100,6 +105,13 @@ enum status reader_strings(struct reader *r, size_t most, const struct string_ar
 // The stream's first n bytes, at most READER_HEAD, or as many as there are, to be in at..end: blocks
 // may be shorter. Nothing has been taken before.
 enum status reader_head(struct reader *r, size_t n);
+// Where in the stream r->at is.
+static inline uint64_t reader_position(const struct reader *r) {
+  return r->skipped + r->taken - (uint64_t) (r->end - r->at);
+}
+// Goes on at byte `to` of the stream, which is not before reader_position(), and is in a block that
+// is read, or where one begins or ends.
+enum status reader_skip_to(struct reader *r, uint64_t to);
 // Whether there is anything left of the stream: then it is in at..end.
 enum status reader_more(struct reader *r, bool *more);
 

@@ -29,7 +29,7 @@ static enum status work(void *ctx, unsigned thread, void *job, struct error *e) 
 static enum status drain(void *ctx, void *job, struct error *e) {
   struct writer *w = ctx;
   const struct write_job *j = job;
-  if (w->container->chain) w->container->chain(w, j->out.p, j->out_len, j->hash);
+  if (w->container->chain && w->container->chain(w, j->out.p, j->out_len, j->hash, e)) return e->code;
   return w->sink->write(w->sink, j->out.p, j->out_len, e);
 }
 
@@ -210,6 +210,13 @@ const char *writer_keep(struct writer *w, const void *p, size_t n) {
   return to;
 }
 
+uint64_t writer_position(const struct writer *w) {
+  if (!w->slot) return w->stream_len;
+  const struct write_job *j = job_of(w);
+  if (j->in.kind == BLOCK_STRINGS) return w->stream_len + j->batch.stream_len;
+  return w->stream_len + (w->at ? (size_t) (w->at - j->raw.p) : 0);
+}
+
 // ---- finish -------------------------------------------------------------------------------
 
 enum status writer_finish(struct writer *w) {
@@ -231,5 +238,6 @@ void writer_close(struct writer *w) {
   free(w->coders);
   XXH3_freeState(w->chain);
   string_table_close(&w->table);
+  index_close(&w->index);
   *w = (struct writer){0};
 }

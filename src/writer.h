@@ -14,6 +14,7 @@
 
 #include "block.h"
 #include "error.h"
+#include "index.h"
 #include "io.h"
 #include "ring.h"
 #include "strings.h"
@@ -56,6 +57,8 @@ struct writer {
   uint64_t n_blocks;       // submitted
   uint64_t stream_len;
   void *chain;             // XXH3 state; the container's, on the draining thread
+  uint64_t file_len;       // likewise: of what has been written
+  struct index index;      // its blocks likewise; the rest is the owner's, before writer_finish()
 };
 
 // Writes the file header. `sink` is open and stays the caller's.
@@ -89,6 +92,9 @@ bool writer_takes_strings(const struct writer *w);
 enum status writer_batch(struct writer *w, struct string_batch **batch);
 // A copy of n characters (at most BATCH_MAX_CHARS) that lives as long as the batch just given.
 const char *writer_keep(struct writer *w, const void *p, size_t n);
+
+// The bytes of stream that were handed over so far.
+uint64_t writer_position(const struct writer *w);
 
 // Writes what is left and the end block, and waits for it. The sink is not committed.
 enum status writer_finish(struct writer *w);

@@ -306,7 +306,7 @@ static inline size_t block_len(const unsigned char *block) {
   return BLOCK_HEADER_LEN + (size_t) load_u32(block + 24);
 }
 
-// Where block i begins; with i the number of blocks, the end block.
+// Where block i begins; with i the number of the stream's blocks, the index or the end block.
 static inline size_t block_at(const struct bytes *file, size_t i) {
   size_t at = FILE_HEADER_LEN;
   while (i--) at += block_len(file->p + at);
@@ -315,7 +315,7 @@ static inline size_t block_at(const struct bytes *file, size_t i) {
 
 static inline size_t block_count(const struct bytes *file) {
   size_t n = 0, at = FILE_HEADER_LEN;
-  while (file->p[at + 8] != BLOCK_END) {
+  while (file->p[at + 8] != BLOCK_END && file->p[at + 8] != BLOCK_INDEX) {
     at += block_len(file->p + at);
     n++;
   }
@@ -338,7 +338,7 @@ enum { RESEAL_SEQ = 1, RESEAL_END = 2 };
 static inline size_t reseal(struct bytes *file, unsigned what) {
   if (file->len < FILE_HEADER_LEN) return 0;
   reseal_header(file->p);
-  uint64_t n_blocks = 0, stream_len = 0;
+  uint64_t n_blocks = 0, n_all = 0, stream_len = 0;
   XXH3_state_t *chain = XXH3_createState();
   if (!chain) abort();
   XXH3_64bits_reset(chain);
@@ -346,7 +346,7 @@ static inline size_t reseal(struct bytes *file, unsigned what) {
   while (!end && file->len - at >= BLOCK_HEADER_LEN) {
     unsigned char *b = file->p + at;
     if (block_len(b) > file->len - at) break;
-    if (what & RESEAL_SEQ) store_u32(b + 12, (uint32_t) n_blocks);
+    if (what & RESEAL_SEQ) store_u32(b + 12, (uint32_t) n_all);
     if (b[8] == BLOCK_END && block_len(b) == END_BLOCK_LEN) {
       if (what & RESEAL_END) {
         store_u64(b + 32, stream_len);
@@ -356,8 +356,11 @@ static inline size_t reseal(struct bytes *file, unsigned what) {
       end = at + END_BLOCK_LEN;
     }
     reseal_block(b);
-    XXH3_64bits_update(chain, b, 8);
-    n_blocks++;
+    n_all++;
+    if (b[8] != BLOCK_INDEX) {
+      XXH3_64bits_update(chain, b, 8);
+      n_blocks++;
+    }
     stream_len += load_u32(b + 16);
     at += block_len(b);
   }

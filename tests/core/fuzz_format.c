@@ -50,7 +50,7 @@ static void fuzz_end(unsigned char *b, size_t n, bool seal) {
   if (st != e.code) abort();
   if (st) return;
   unsigned char again[END_BLOCK_LEN];
-  end_block_encode(&r, again);
+  end_block_encode(&r, r.n_blocks, again);
   if (memcmp(again + BLOCK_HEADER_LEN, b + BLOCK_HEADER_LEN, END_PAYLOAD_LEN) != 0) abort();
 }
 

@@ -203,7 +203,7 @@ static void test_end(void) {
     struct end_record got;
     struct error e = {0};
     unsigned char b[END_BLOCK_LEN];
-    end_block_encode(&r, b);
+    end_block_encode(&r, r.n_blocks, b);
     check(end_block_decode(b, &got, &e) == OK && memcmp(&r, &got, sizeof(r)) == 0,
           "every field of the end block survives", i);
     check(load_u32(b + 12) == (uint32_t) r.n_blocks && b[8] == BLOCK_END &&
@@ -215,7 +215,7 @@ static void test_end(void) {
 static void test_end_damage(void) {
   const struct end_record r = {123456, 7, 0, 42};
   unsigned char b[END_BLOCK_LEN];
-  end_block_encode(&r, b);
+  end_block_encode(&r, r.n_blocks, b);
   for (unsigned i = 0; i < 8 * sizeof(b); i++) {
     struct end_record got;
     struct error e = {0};

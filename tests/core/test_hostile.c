@@ -171,12 +171,14 @@ static void test_bytes(void) {
 struct forge {
   struct bytes file;
   size_t cap;
+  size_t index_at;  // 0: no index
 };
 
 static void forge_open(struct forge *f, uint32_t max_raw) {
   const struct file_header h = {
       .big_endian = host_is_big_endian(), .stream_version = 3, .max_raw = max_raw};
   f->cap = 1 << 22;
+  f->index_at = 0;
   f->file = (struct bytes){make(f->cap), FILE_HEADER_LEN};
   file_header_encode(&h, f->file.p);
 }
@@ -191,8 +193,8 @@ static void forge_add(struct forge *f, struct block_header h, const void *payloa
 }
 
 static void forge_end(struct forge *f) {
-  const struct end_record r = {0};
-  end_block_encode(&r, f->file.p + f->file.len);
+  const struct end_record r = {.index_offset = f->index_at};
+  end_block_encode(&r, r.n_blocks, f->file.p + f->file.len);
   f->file.len += END_BLOCK_LEN;
   check(reseal(&f->file, RESEAL_END | RESEAL_SEQ) == f->file.len, "a forged file is sealed", 0);
 }
@@ -269,6 +271,23 @@ static void test_limits(void) {
   check(read_forged(&f, 0, "no byte") == ERR_CORRUPT, "a file that may hold no byte", 0);
 }
 
+// Whether the reader of the n bytes of stream finds the index damaged.
+static bool told_of_index(const struct bytes *file, size_t n) {
+  unsigned char out[128];
+  void *to = out;
+  struct source source;
+  struct reader r;
+  const struct reader_opts opts = {.n_threads = 1};
+  source_memory(&source, file->p, file->len);
+  const bool read = reader_open(&r, &source, &opts) == OK && reader_start(&r) == OK &&
+                    reader_get(&r, &to, &n) == OK && reader_finish(&r) == OK;
+  check(read, "the whole is read", 0);
+  const bool told = r.index_damaged;
+  reader_close(&r);
+  source_close(&source);
+  return told;
+}
+
 static void test_index_blocks(void) {
   struct forge f;
   static const unsigned char payload[50] = "an index to come";
@@ -276,13 +295,18 @@ static void test_index_blocks(void) {
   h.raw_len = 0;
   forge_open(&f, 1 << 20);
   forge_add(&f, stored(BLOCK_BYTES, 100, 0), NULL);
+  f.index_at = f.file.len;
   forge_add(&f, h, payload);
   forge_end(&f);
   struct bytes bad = {make_copy(f.file.p, f.file.len), f.file.len};
+  const size_t index_at = f.index_at, end_at = bad.len - END_BLOCK_LEN;
   check(read_forged(&f, 100, "index") == OK, "an index block is passed over", 0);
-  for (size_t at = block_at(&bad, 1); at < bad.len; at++) {
+  check(!told_of_index(&bad, 100), "and nothing is wrong with it", 0);
+  for (size_t at = index_at; at < bad.len; at++) {
     bad.p[at] ^= 4;
-    check(read_both(&bad, 100, at) != OK, "but a changed byte in it is found", at);
+    check((read_both(&bad, 100, at) == OK) == (at < end_at), "a changed byte costs the index alone",
+          at);
+    if (at < end_at) check(told_of_index(&bad, 100), "and is told", at);
     bad.p[at] ^= 4;
   }
   bytes_free(&bad);
@@ -392,7 +416,7 @@ static void test_changing_file(void) {
   struct forge f;
   unsigned char end[END_BLOCK_LEN], payload[400] = {0};
   const struct end_record r = {0};
-  end_block_encode(&r, end);
+  end_block_encode(&r, r.n_blocks, end);
   for (size_t at = 0; at + END_BLOCK_LEN <= sizeof(payload); at++) {
     // What is there when it is opened ends in an end block, which is inside a block later.
     memset(payload, 0, sizeof(payload));

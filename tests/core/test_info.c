@@ -112,7 +112,7 @@ static void check_stream(const struct info *i, uint64_t detail) {
 static void check_sums(const struct info *i, const struct bytes *file, size_t around) {
   uint64_t count = 0, stream = 0, stored = 0;
   for (size_t k = 0; k < i->n_groups; k++) {
-    count += i->groups[k].count;
+    if (i->groups[k].kind != BLOCK_INDEX) count += i->groups[k].count;
     stream += i->groups[k].stream_len;
     stored += i->groups[k].stored_len;
   }

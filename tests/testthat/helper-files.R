@@ -53,17 +53,25 @@ blocks_of <- function(bytes) {
   }
 }
 
+# Those of the stream: without the index and the end.
+stream_blocks <- function(bytes) {
+  blocks <- blocks_of(bytes)
+  blocks[!blocks$kind %in% c(INDEX, END), ]
+}
+
 BYTES <- 1L
 NUMBERS <- 2L
 STRINGS <- 3L
+INDEX <- 4L
 END <- 5L
 
 block_bytes <- function(bytes, block) bytes[block$at + seq_len(block$len)]
 
-# The file with its blocks in another order; the end block stays last.
+# The file with the blocks of its stream in another order; the index and the end block stay last.
 rearrange <- function(bytes, order) {
   blocks <- blocks_of(bytes)
-  pieces <- lapply(c(order, nrow(blocks)), function(i) block_bytes(bytes, blocks[i, ]))
+  last <- which(blocks$kind %in% c(INDEX, END))
+  pieces <- lapply(c(order, last), function(i) block_bytes(bytes, blocks[i, ]))
   c(bytes[1:32], unlist(pieces))
 }
 
@@ -77,8 +85,8 @@ skip_if_not_utf8 <- function() skip_if_not(l10n_info()[["UTF-8"]], "needs a UTF-
 
 # The stream in a file whose blocks are neither filtered nor compressed.
 stream_in <- function(bytes) {
-  blocks <- blocks_of(bytes)
+  blocks <- stream_blocks(bytes)
   stopifnot(blocks$codec == 0, blocks$filter == 0)
-  pieces <- lapply(seq_len(nrow(blocks) - 1), function(i) tail(block_bytes(bytes, blocks[i, ]), -32))
+  pieces <- lapply(seq_len(nrow(blocks)), function(i) tail(block_bytes(bytes, blocks[i, ]), -32))
   as.raw(unlist(pieces))
 }

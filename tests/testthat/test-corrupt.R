@@ -52,7 +52,8 @@ test_that("a large file with many changes is refused, on any number of threads",
   skip_on_cran()
   set.seed(5)
   bytes <- qs_serialize(large_object())
-  changed <- lapply(1:60, function(i) flip(bytes, sample(9:length(bytes), sample(4, 1)), sample(255, 1)))
+  last <- tail(stream_blocks(bytes), 1)
+  changed <- lapply(1:60, function(i) flip(bytes, sample(9:(last$at + last$len), sample(4, 1)), sample(255, 1)))
   for (nthreads in c(1, 3)) expect_all_refused(changed, nthreads = nthreads)
   cuts <- c(sample(40:(length(bytes) - 1), 30), length(bytes) - c(1, 71, 72, 73))
   for (nthreads in c(1, 3))
@@ -70,7 +71,7 @@ test_that("the message tells the number of the block that is corrupt", {
   bytes <- qs_serialize(large_object())
   blocks <- blocks_of(bytes)
   expect_gt(nrow(blocks), 8)
-  for (i in seq_len(nrow(blocks) - 1)) for (validate in c(TRUE, FALSE)) {
+  for (i in seq_len(nrow(stream_blocks(bytes)))) for (validate in c(TRUE, FALSE)) {
     bad <- flip(bytes, blocks$at[i] + blocks$len[i])
     expect_riffle_error(qs_deserialize(bad, validate), "corrupt", sprintf("block %d is corrupt", i - 1L))
     expect_riffle_error(qs_read(local_file(bad), validate), "corrupt", sprintf("block %d is corrupt", i - 1L))
@@ -80,13 +81,16 @@ test_that("the message tells the number of the block that is corrupt", {
 test_that("blocks that are swapped, repeated or left out are refused", {
   for (codec in c("zstd", "none")) {
     bytes <- qs_serialize(as.numeric(1:400000) / 7, codec = codec, shuffle = codec == "zstd")
-    n <- nrow(blocks_of(bytes)) - 1
+    n <- nrow(stream_blocks(bytes))
     expect_gt(n, 5)
     order <- seq_len(n)
     expect_identical(rearrange(bytes, order), bytes)
     changed <- list(replace(order, 3:4, 4:3), replace(order, c(2, n), c(n, 2)), order[-3], order[-n], order[-1],
-                    append(order, 3, 3), append(order, 2, n), rev(order), integer(), order[1])
+                    append(order, 3, 3), rev(order), integer(), order[1])
     expect_all_refused(lapply(changed, function(o) rearrange(bytes, o)))
+    # where the index should be is something else: the blocks are whole
+    expect_warning(value <- qs_deserialize(rearrange(bytes, append(order, 2, n))), "index is damaged")
+    expect_identical(value, as.numeric(1:400000) / 7)
   }
 })
 
@@ -126,7 +130,7 @@ test_that("a cut or lengthened file is found out before the object is begun", {
 
 test_that("with validate_checksum = TRUE the object is not begun if any block is corrupt", {
   bytes <- qs_serialize(list(new.env(), runif(1e5)), refhook = function(x) "env")
-  last <- tail(blocks_of(bytes), 2)[1, ]
+  last <- tail(stream_blocks(bytes), 1)
   bad <- flip(bytes, last$at + last$len)
   begun <- FALSE
   hook <- function(names) begun <<- TRUE
@@ -157,6 +161,43 @@ test_that("random bytes behind a good header are refused", {
   tails <- lapply(c(0, 1, 31, 32, 33, 71, 72, 73, 500, 5000), function(n) as.raw(sample(0:255, n, TRUE)))
   expect_all_refused(lapply(tails, function(bytes) c(header, bytes)))
   expect_all_refused(lapply(tails, function(bytes) c(header, bytes, tail(qs_serialize(1), 72))))
+})
+
+test_that("damage in the index alone is a warning to who asks for all, and an error to others", {
+  x <- list(a = runif(20000), b = sprintf("s%d", 1:20000))
+  bytes <- qs_serialize(x)
+  blocks <- blocks_of(bytes)
+  index <- blocks[blocks$kind == INDEX, ]
+  places <- index$at + seq_len(index$len)
+  path <- withr::local_tempfile()
+  for (mask in c(1, 0xff)) {
+    for (i in places) {
+      bad <- flip(bytes, i, mask)
+      for (validate in c(FALSE, TRUE))
+        expect_warning(value <- qs_deserialize(bad, validate), "index is damaged", class = "riffle_warning")
+      expect_true(identical(value, x))
+      expect_riffle_error(qs_info(bad), "corrupt", "index")
+      expect_riffle_error(qs_info(bad, validate = TRUE), "corrupt", "index")
+    }
+  }
+  expect_warning(value <- qs_read(local_file(bad)), "index is damaged", class = "riffle_warning")
+  expect_identical(value, x)
+  without <- c(head(bytes, index$at), tail(bytes, 72))
+  expect_warning(value <- qs_deserialize(without), "index is damaged", class = "riffle_warning")
+  expect_identical(value, x)
+  expect_riffle_error(qs_info(without), "corrupt", "index")
+  for (n in c(places, length(bytes) - 1)) expect_riffle_error(qs_deserialize(head(bytes, n)), "corrupt")
+})
+
+test_that("the index of another file of the same shape is found out", {
+  make <- function(k) qs_serialize(list(a = as.numeric(1:20000) / k), codec = "none", shuffle = FALSE)
+  bytes <- make(7)
+  index <- blocks_of(bytes)
+  index <- index[index$kind == INDEX, ]
+  other <- make(9)
+  other[index$at + seq_len(index$len)] <- block_bytes(bytes, index)
+  expect_riffle_error(qs_info(other), "corrupt", "index")
+  expect_identical(qs_deserialize(other), list(a = as.numeric(1:20000) / 9))
 })
 
 test_that("nothing is left behind by a thousand corrupt files", {

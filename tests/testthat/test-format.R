@@ -16,7 +16,7 @@ test_that("a file ends with an end block that sums it up", {
     bytes <- bytes_of(x)
     blocks <- blocks_of(bytes)
     end <- tail(blocks, 1)
-    data <- head(blocks, -1)
+    data <- stream_blocks(bytes)
     expect_equal(end$at + end$len, length(bytes))
     expect_equal(end$len, 72)
     expect_identical(tail(bytes, 8), charToRaw("RIF end\n"))
@@ -47,7 +47,7 @@ test_that("a stream in a file is what unserialize() reads", {
 })
 
 test_that("numbers and strings have blocks of their own, if there are enough of them", {
-  kinds <- function(x) unique(blocks_of(bytes_of(x))$kind)
+  kinds <- function(x) setdiff(blocks_of(bytes_of(x))$kind, INDEX)
   expect_identical(kinds(1:10 + 0L), c(BYTES, END))
   expect_setequal(kinds(as.numeric(1:5000) / 7), c(BYTES, NUMBERS, END))
   expect_setequal(kinds(sample(5000)), c(BYTES, NUMBERS, END))
@@ -67,7 +67,7 @@ test_that("a block of numbers holds whole elements of one vector, and counts the
 })
 
 test_that("a block that does not shrink is stored", {
-  random <- blocks_of(bytes_of(as.raw(sample(0:255, 1e6, TRUE))))
+  random <- stream_blocks(bytes_of(as.raw(sample(0:255, 1e6, TRUE))))
   expect_true(all(random$codec == 0))
   expect_true(all(random$stored_len <= random$raw_len + 40))
 })
@@ -84,6 +84,23 @@ test_that("without shuffle no block is filtered", {
   x <- list(sample(1e5), sample(letters, 1e5, TRUE))
   expect_true(all(blocks_of(bytes_of(x, shuffle = FALSE))$filter == 0))
   expect_false(all(blocks_of(bytes_of(x))$filter == 0))
+})
+
+test_that("an index lies between the blocks and the end, if it is a small part of the file", {
+  small <- bytes_of(list(a = 1:10 + 0, b = letters))
+  end <- tail(blocks_of(small), 1)
+  expect_false(INDEX %in% blocks_of(small)$kind)
+  expect_equal(u32(small, end$at + 48), 0)
+  for (x in list(list(a = runif(1e5), b = sprintf("s%d", 1:1e5)), runif(1e5), as.list(runif(1e5)))) {
+    bytes <- bytes_of(x)
+    blocks <- blocks_of(bytes)
+    index <- blocks[blocks$kind == INDEX, ]
+    expect_equal(nrow(index), 1)
+    expect_equal(index$at, u32(bytes, tail(blocks$at, 1) + 48))
+    expect_equal(which(blocks$kind == INDEX), nrow(blocks) - 1)
+    expect_equal(index$raw_len, 0)
+    expect_lt(index$len, length(bytes) / 200)
+  }
 })
 
 test_that("files that the first version wrote are read for ever", {

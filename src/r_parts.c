@@ -1,0 +1,269 @@
+#include <R.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "r_args.h"
+#include "r_build.h"
+#include "r_calls.h"
+#include "r_ffi.h"
+#include "r_handle.h"
+#include "r_progress.h"
+
+static struct subject subject_of(const struct handle *h) {
+  return (struct subject){.doing = "read", .path = h->path};
+}
+
+// ---- open and close -----------------------------------------------------------------------
+
+SEXP ffi_part_open(SEXP file) {
+  const char *path = arg_path(file, "file");
+  const struct subject subject = {.doing = "read", .path = path};
+  struct handle *h = handle_open(path, &subject);
+  if (!h) return R_NilValue;
+  if (h->contents.index.directory.known) return handle_pointer(h);
+  handle_release(h);
+  return R_NilValue;
+}
+
+SEXP ffi_part_close(SEXP pointer) {
+  if (TYPEOF(pointer) == EXTPTRSXP) handle_close(pointer);
+  return R_NilValue;
+}
+
+// ---- what it holds ------------------------------------------------------------------------
+
+// As typeof() names them; of other types than these none is plain.
+static const char *type_name(unsigned type) {
+  switch (type) {
+    case NILSXP: return "NULL";
+    case SYMSXP: return "symbol";
+    case LISTSXP: return "pairlist";
+    case ENVSXP: return "environment";
+    case CHARSXP: return "char";
+    case LGLSXP: return "logical";
+    case INTSXP: return "integer";
+    case REALSXP: return "double";
+    case CPLXSXP: return "complex";
+    case STRSXP: return "character";
+    case VECSXP: return "list";
+    case EXPRSXP: return "expression";
+    case EXTPTRSXP: return "externalptr";
+    case RAWSXP: return "raw";
+    case S4SXP: return "S4";
+    default: return "unknown";
+  }
+}
+
+// Bytes of the file for the stream from `at` to `end`: of a block that holds more its share.
+static double stored_len(const struct index *x, uint64_t at, uint64_t end) {
+  double len = 0;
+  for (size_t i = index_find(x, at); i < x->n_blocks; i++) {
+    const struct index_block *b = index_block(x, i);
+    const uint64_t block_end = b->stream_at + b->raw_len;
+    if (b->stream_at >= end) break;
+    const uint64_t from = at > b->stream_at ? at : b->stream_at;
+    const uint64_t to = end < block_end ? end : block_end;
+    len += (double) (to - from) / b->raw_len * (b->stored_len + (double) BLOCK_HEADER_LEN);
+  }
+  return len;
+}
+
+// The n-th of a list of items, from 1.
+static struct item nth(const struct item_list *l, uint32_t n) {
+  struct item item = {0};
+  size_t at = 0;
+  for (uint32_t i = 0; i < n && item_list_next(l, &at, &item); i++) {}
+  return item;
+}
+
+// Names separated by NUL in the index are separated by "/" here.
+static SEXP class_text(const struct directory *d, uint32_t number) {
+  const struct item names = nth(&d->classes, number);
+  if (number == 0 || names.len == 0) return R_BlankString;
+  char *text = R_alloc(names.len, 1);
+  memcpy(text, names.chars, names.len);
+  for (uint32_t i = 0; i < names.len; i++)
+    if (!text[i]) text[i] = '/';
+  return Rf_mkCharLen(text, (int) names.len);
+}
+
+static SEXP tag_text(const struct directory *d, uint32_t number) {
+  const struct item name = nth(&d->symbols, number);
+  return Rf_mkCharLenCE((const char *) name.chars, (int) name.len,
+                        name.flags & 1 << 15 ? CE_UTF8 : CE_NATIVE);
+}
+
+// Columns: type, class or the attribute's name, length, stored, simple.
+static SEXP about_parts(const struct index *x, size_t first, size_t n, bool attributes) {
+  static const char *elements_names[] = {"type", "class", "length", "stored", "simple", ""};
+  static const char *attributes_names[] = {"type", "name", "length", "stored", "simple", ""};
+  SEXP about = PROTECT(Rf_mkNamed(VECSXP, attributes ? attributes_names : elements_names));
+  static const SEXPTYPE types[] = {STRSXP, STRSXP, REALSXP, REALSXP, LGLSXP};
+  for (int k = 0; k < 5; k++) SET_VECTOR_ELT(about, k, Rf_allocVector(types[k], (R_xlen_t) n));
+  for (size_t i = 0; i < n; i++) {
+    const struct part *p = directory_part(&x->directory, first + i);
+    const R_xlen_t at = (R_xlen_t) i;
+    SET_STRING_ELT(VECTOR_ELT(about, 0), at, Rf_mkChar(type_name(p->type)));
+    SET_STRING_ELT(VECTOR_ELT(about, 1), at,
+                   attributes ? tag_text(&x->directory, p->tag) : class_text(&x->directory, p->class));
+    REAL(VECTOR_ELT(about, 2))[at] = (double) p->length;
+    REAL(VECTOR_ELT(about, 3))[at] = stored_len(x, p->at, part_end(x, first + i));
+    LOGICAL(VECTOR_ELT(about, 4))[at] = p->payload_len > 0;
+  }
+  UNPROTECT(1);
+  return about;
+}
+
+static SEXP r_version(const struct index *x) {
+  char text[32];
+  if (x->n_head < 10) return Rf_ScalarString(NA_STRING);
+  const uint32_t v = load_u32(x->head + 6);
+  snprintf(text, sizeof(text), "%u.%u.%u", (unsigned) (v >> 16), (unsigned) (v >> 8 & 255),
+           (unsigned) (v & 255));
+  return Rf_mkString(text);
+}
+
+static SEXP meta_of(const struct index *x) {
+  if (!x->meta_len) return R_NilValue;
+  SEXP meta = Rf_allocVector(RAWSXP, (R_xlen_t) x->meta_len);
+  memcpy(RAW(meta), x->meta.p, x->meta_len);
+  return meta;
+}
+
+SEXP ffi_part_about(SEXP pointer) {
+  static const char *names[] = {"path",  "n",            "elements",   "attributes", "meta",
+                                "stream_bytes", "file_bytes", "r_version", ""};
+  const struct handle *h = handle_of(pointer);
+  const struct index *x = &h->contents.index;
+  const size_t n = x->directory.n_elements;
+  SEXP about = PROTECT(Rf_mkNamed(VECSXP, names));
+  SET_VECTOR_ELT(about, 0, Rf_mkString(h->path));
+  SET_VECTOR_ELT(about, 1, Rf_ScalarReal((double) n));
+  SET_VECTOR_ELT(about, 2, about_parts(x, 0, n, false));
+  SET_VECTOR_ELT(about, 3, about_parts(x, n, x->directory.n_attributes, true));
+  SET_VECTOR_ELT(about, 4, meta_of(x));
+  SET_VECTOR_ELT(about, 5, Rf_ScalarReal((double) h->contents.end.stream_len));
+  SET_VECTOR_ELT(about, 6, Rf_ScalarReal((double) h->source.len));
+  SET_VECTOR_ELT(about, 7, r_version(x));
+  UNPROTECT(1);
+  return about;
+}
+
+// ---- reading ------------------------------------------------------------------------------
+
+struct part_call {
+  struct handle *handle;
+  struct wish *wishes;  // R_alloc'ed
+  size_t n;
+  unsigned n_threads;
+  bool data_only;
+  struct subject subject;
+  struct source source;
+  struct plan plan;
+  struct reader reader;
+};
+
+// Our own R code gives these: what is wrong with them is a mistake there.
+NORETURN static void throw_bad_parts(const struct part_call *c) {
+  throw_reason("riffle_error_argument", "the file has no such part", &c->subject);
+}
+
+static void take_wishes(struct part_call *c, SEXP which, SEXP from, SEXP n) {
+  const struct directory *d = &c->handle->contents.index.directory;
+  const bool ranged = from != R_NilValue;
+  const double first = ranged ? Rf_asReal(from) : 1, len = ranged ? Rf_asReal(n) : 0;
+  const size_t n_parts = d->n_elements + d->n_attributes;
+  if (TYPEOF(which) != INTSXP || !(first >= 1) || !(len >= 0)) throw_bad_parts(c);
+  c->n = (size_t) XLENGTH(which);
+  c->wishes = (struct wish *) R_alloc(c->n, sizeof(struct wish));
+  for (size_t i = 0; i < c->n; i++) {
+    const int k = INTEGER_RO(which)[i];
+    if (k < 1 || (size_t) k > n_parts || (i && (size_t) k - 1 <= c->wishes[i - 1].part))
+      throw_bad_parts(c);
+    const struct part *p = directory_part(d, (size_t) k - 1);
+    if (ranged && (!p->payload_len || first - 1 + len > (double) p->length)) throw_bad_parts(c);
+    c->wishes[i] = (struct wish){(size_t) k - 1, ranged, (uint64_t) (first - 1), (uint64_t) len};
+  }
+}
+
+static struct part_call part_call(SEXP pointer, SEXP which, SEXP from, SEXP n) {
+  struct part_call c = {.handle = handle_of(pointer)};
+  c.subject = subject_of(c.handle);
+  c.source = source_lend(&c.handle->source);
+  take_wishes(&c, which, from, n);
+  return c;
+}
+
+static void make_plan(struct part_call *c) {
+  const struct error e = {.code = ERR_NOMEM, .what = "reading", .block = NO_BLOCK};
+  for (size_t i = 0; i < c->n; i++)
+    if (!plan_add_wish(&c->plan, &c->handle->contents.index, &c->wishes[i]))
+      throw_error(&e, &c->subject);
+}
+
+static SEXP part_read_body(void *data) {
+  struct part_call *c = data;
+  const struct reader_opts opts = {.n_threads = c->n_threads, .build = true};
+  make_plan(c);
+  if (parts_open(&c->reader, &c->source, &c->handle->contents, &c->plan, &opts))
+    throw_error(&c->reader.err, &c->subject);
+  SEXP values = build_parts(&c->reader, &c->subject, &c->handle->contents.index, c->wishes, c->n,
+                            c->data_only);
+  return values ? values : R_NilValue;
+}
+
+static void part_cleanup(void *data) {
+  struct part_call *c = data;
+  reader_close(&c->reader);
+  plan_close(&c->plan);
+  calls_end();
+}
+
+SEXP ffi_part_read(SEXP pointer, SEXP which, SEXP from, SEXP n, SEXP nthreads, SEXP data_only) {
+  struct part_call c = part_call(pointer, which, from, n);
+  c.n_threads = arg_threads(nthreads);
+  c.data_only = arg_flag(data_only, "data_only");
+  calls_begin();
+  return R_ExecWithCleanup(part_read_body, &c, part_cleanup, &c);
+}
+
+static SEXP part_advise_body(void *data) {
+  struct part_call *c = data;
+  make_plan(c);
+  plan_advise(&c->plan, &c->handle->contents.index, &c->source);
+  return R_NilValue;
+}
+
+SEXP ffi_part_advise(SEXP pointer, SEXP which, SEXP from, SEXP n) {
+  struct part_call c = part_call(pointer, which, from, n);
+  calls_begin();
+  return R_ExecWithCleanup(part_advise_body, &c, part_cleanup, &c);
+}
+
+// ---- the whole ----------------------------------------------------------------------------
+
+static SEXP part_whole_body(void *data) {
+  struct part_call *c = data;
+  const struct reader_opts opts = {.n_threads = c->n_threads, .build = true};
+  enum status st = reader_open(&c->reader, &c->source, &opts);
+  while (st == OK && (st = reader_start(&c->reader)) == AGAIN) {
+    progress_look();
+    st = OK;
+  }
+  if (st) throw_error(&c->reader.err, &c->subject);
+  SEXP value = PROTECT(build_read(&c->reader, &c->subject, c->data_only ? BUILD_DATA : BUILD_PLAIN));
+  while ((st = reader_finish(&c->reader)) == AGAIN) progress_look();
+  if (st) throw_error(&c->reader.err, &c->subject);
+  UNPROTECT(1);
+  return value;
+}
+
+SEXP ffi_part_whole(SEXP pointer, SEXP nthreads, SEXP data_only) {
+  struct part_call c = {.handle = handle_of(pointer)};
+  c.subject = subject_of(c.handle);
+  c.source = source_lend(&c.handle->source);
+  c.n_threads = arg_threads(nthreads);
+  c.data_only = arg_flag(data_only, "data_only");
+  calls_begin();
+  return R_ExecWithCleanup(part_whole_body, &c, part_cleanup, &c);
+}
