@@ -14,21 +14,23 @@
 #include "r_error.h"
 
 struct handle {
-  char *path;
+  char *path;       // NULL: a raw vector, which lives as long as the handle's pointer
   struct source source;
   struct contents contents;
   size_t n_users;
 };
 
-// NULL: not a file of ours, or one that can't seek, or without an index. Raises what is wrong with it.
-// One user holds it.
-struct handle *handle_open(const char *path, const struct subject *subject);
+// Of a path or, if that is NULL, the raw vector `input`. NULL: not a file of ours, or one that can't
+// seek, or without an index. Raises what is wrong with it. One user holds it.
+struct handle *handle_open(const char *path, SEXP input, const struct subject *subject);
+struct subject handle_subject(const struct handle *h);
 void handle_hold(struct handle *h);
 // Never calls R.
 void handle_release(struct handle *h);
 
-// An external pointer that holds h, in the place of one user, until it is closed or collected.
-SEXP handle_pointer(struct handle *h);
+// An external pointer that holds h, in the place of one user, until it is closed or collected, and
+// keeps `input` alive.
+SEXP handle_pointer(struct handle *h, SEXP input);
 // What it holds; raises riffle_error_closed if that is nothing any more.
 struct handle *handle_of(SEXP pointer);
 void handle_close(SEXP pointer);

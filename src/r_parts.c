@@ -9,18 +9,15 @@
 #include "r_handle.h"
 #include "r_progress.h"
 
-static struct subject subject_of(const struct handle *h) {
-  return (struct subject){.doing = "read", .path = h->path};
-}
-
 // ---- open and close -----------------------------------------------------------------------
 
 SEXP ffi_part_open(SEXP file) {
-  const char *path = arg_path(file, "file");
-  const struct subject subject = {.doing = "read", .path = path};
-  struct handle *h = handle_open(path, &subject);
+  const bool is_raw = TYPEOF(file) == RAWSXP;
+  const char *path = is_raw ? NULL : arg_path(file, "file");
+  const struct subject subject = {.doing = "read", .path = path, .thing = "the raw vector"};
+  struct handle *h = handle_open(path, file, &subject);
   if (!h) return R_NilValue;
-  if (h->contents.index.directory.known) return handle_pointer(h);
+  if (h->contents.index.directory.known) return handle_pointer(h, is_raw ? file : R_NilValue);
   handle_release(h);
   return R_NilValue;
 }
@@ -137,7 +134,7 @@ SEXP ffi_part_about(SEXP pointer) {
   const struct index *x = &h->contents.index;
   const size_t n = x->directory.n_elements;
   SEXP about = PROTECT(Rf_mkNamed(VECSXP, names));
-  SET_VECTOR_ELT(about, 0, Rf_mkString(h->path));
+  SET_VECTOR_ELT(about, 0, h->path ? Rf_mkString(h->path) : Rf_ScalarString(NA_STRING));
   SET_VECTOR_ELT(about, 1, Rf_ScalarReal((double) n));
   SET_VECTOR_ELT(about, 2, about_parts(x, 0, n, false));
   SET_VECTOR_ELT(about, 3, about_parts(x, n, x->directory.n_attributes, true));
@@ -188,7 +185,7 @@ static void take_wishes(struct part_call *c, SEXP which, SEXP from, SEXP n) {
 
 static struct part_call part_call(SEXP pointer, SEXP which, SEXP from, SEXP n) {
   struct part_call c = {.handle = handle_of(pointer)};
-  c.subject = subject_of(c.handle);
+  c.subject = handle_subject(c.handle);
   c.source = source_lend(&c.handle->source);
   take_wishes(&c, which, from, n);
   return c;
@@ -260,7 +257,7 @@ static SEXP part_whole_body(void *data) {
 
 SEXP ffi_part_whole(SEXP pointer, SEXP nthreads, SEXP data_only) {
   struct part_call c = {.handle = handle_of(pointer)};
-  c.subject = subject_of(c.handle);
+  c.subject = handle_subject(c.handle);
   c.source = source_lend(&c.handle->source);
   c.n_threads = arg_threads(nthreads);
   c.data_only = arg_flag(data_only, "data_only");
