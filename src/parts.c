@@ -44,7 +44,6 @@ enum status contents_load_ends(struct contents *c, struct source *s, struct erro
 // The blocks of the index: n bytes at p are left of them, `used` bytes have come out.
 struct unpacking {
   struct contents *contents;
-  struct coder coder;
   const unsigned char *p;
   size_t n;
   uint64_t seq;
@@ -61,7 +60,7 @@ static enum status unpack_block(struct unpacking *u, struct error *e) {
     return corrupt_index(e);
   if (!buffer_extend(&u->bytes, u->used + h.packed_len))
     return fail(e, ERR_NOMEM, 0, "reading the index");
-  const enum status st = block_decode_index(&u->coder, u->p, &h, u->bytes.p + u->used, &inner);
+  const enum status st = block_decode_index(&u->contents->coder, u->p, &h, u->bytes.p + u->used, &inner);
   if (st == ERR_CORRUPT) return corrupt_index(e);
   if (st) return fail(e, st, inner.sys, inner.what);
   if (u->contents->n_index++ == 0) u->contents->index_codec = h.codec;
@@ -86,7 +85,6 @@ static enum status unpack_index(struct contents *c, const unsigned char *p, size
   u.limit = (size_t) file_len * INDEX_MAX_RATIO + INDEX_MAX_MORE;
   while (u.n && e->code == OK) unpack_block(&u, e);
   if (e->code == OK) decode_index(c, &u, e);
-  coder_close(&u.coder);
   buffer_close(&u.bytes);
   return e->code;
 }
@@ -105,6 +103,7 @@ enum status contents_load_index(struct contents *c, struct source *s, struct err
 
 void contents_close(struct contents *c) {
   index_close(&c->index);
+  coder_close(&c->coder);
   *c = (struct contents){0};
 }
 
@@ -302,16 +301,32 @@ static uint64_t planned_len(const struct plan *p, const struct index *x) {
   return len;
 }
 
-enum status parts_open(struct reader *r, struct source *s, const struct contents *c,
+// Threads take longer to start than so much to decode.
+enum { THREADS_FROM = 1 << 21 };
+
+enum status parts_open(struct reader *r, struct source *s, struct contents *c,
                        const struct plan *p, const struct reader_opts *opts) {
   struct reader_opts o = *opts;
+  const uint64_t len = planned_len(p, &c->index);
   o.container = &parts_in;
+  if (len < THREADS_FROM) o.n_threads = 1;
   if (reader_open(r, s, &o)) return r->err.code;
   struct state *state = malloc(sizeof(struct state));
   if (!state) return fail(&r->err, ERR_NOMEM, 0, "starting");
   *state = (struct state){.index = &c->index, .plan = p};
   r->state = state;
   r->header = c->header;
-  r->stream_total = planned_len(p, &c->index);
+  r->stream_total = len;
+  r->coders[0] = c->coder;
+  c->coder = (struct coder){0};
   return OK;
+}
+
+void parts_close(struct reader *r, struct contents *c) {
+  ring_close(&r->ring);  // nobody uses the coder any more
+  if (r->state) {
+    c->coder = r->coders[0];
+    r->coders[0] = (struct coder){0};
+  }
+  reader_close(r);
 }

@@ -110,13 +110,22 @@ static SEXP slurped(const struct info_call *c) {
   return bytes;
 }
 
+// As qs_save() keeps it: a stream of R's.
+static SEXP meta(const struct info *i) {
+  const struct index *x = &i->contents.index;
+  if (x->meta_len == 0) return R_NilValue;
+  SEXP bytes = Rf_allocVector(RAWSXP, (R_xlen_t) x->meta_len);
+  memcpy(RAW(bytes), x->meta.p, x->meta_len);
+  return bytes;
+}
+
 static SEXP as_list(const struct info_call *c) {
   static const char *const formats[] = {"riffle", "qs2", "rds"};
   static const char *const checks[] = {"not checked", "valid", "not stored"};
   static const char *const names[] = {
       "format",   "format_version", "stream_version", "encoding", "r_version",
       "file_bytes", "stream_bytes", "packing",        "n_blocks", "plain",
-      "shuffled_blocks", "checksum", "blocks",        "slurped",  ""};
+      "shuffled_blocks", "checksum", "blocks",        "slurped",  "meta", ""};
   const struct info *i = &c->info;
   const bool known = i->stream.encoding != 0, is_rds = i->format == INFO_RDS;
   SEXP x = PROTECT(Rf_mkNamed(VECSXP, (const char **) names));
@@ -136,6 +145,7 @@ static SEXP as_list(const struct info_call *c) {
   SET_VECTOR_ELT(x, k++, Rf_mkString(checks[i->check]));
   SET_VECTOR_ELT(x, k++, groups(i));
   SET_VECTOR_ELT(x, k++, slurped(c));
+  SET_VECTOR_ELT(x, k++, meta(i));
   UNPROTECT(1);
   return x;
 }

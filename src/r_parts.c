@@ -178,8 +178,9 @@ static void take_wishes(struct part_call *c, SEXP which, SEXP from, SEXP n) {
     if (k < 1 || (size_t) k > n_parts || (i && (size_t) k - 1 <= c->wishes[i - 1].part))
       throw_bad_parts(c);
     const struct part *p = directory_part(d, (size_t) k - 1);
-    if (ranged && (!p->payload_len || first - 1 + len > (double) p->length)) throw_bad_parts(c);
-    c->wishes[i] = (struct wish){(size_t) k - 1, ranged, (uint64_t) (first - 1), (uint64_t) len};
+    const bool in_range = ranged && p->payload_len;
+    if (in_range && first - 1 + len > (double) p->length) throw_bad_parts(c);
+    c->wishes[i] = (struct wish){(size_t) k - 1, in_range, (uint64_t) (first - 1), (uint64_t) len};
   }
 }
 
@@ -211,7 +212,7 @@ static SEXP part_read_body(void *data) {
 
 static void part_cleanup(void *data) {
   struct part_call *c = data;
-  reader_close(&c->reader);
+  parts_close(&c->reader, &c->handle->contents);
   plan_close(&c->plan);
   calls_end();
 }

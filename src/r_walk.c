@@ -502,8 +502,8 @@ static bool is_in_one_stretch(SEXP x) {
     case STRSXP: break;
     default: return false;
   }
-  if (ALTREP(x) && altrep_form(x) != ALTREP_ORDINARY) return false;
-  // What goes by the element beside the elements has to be cut as well.
+  if ((ALTREP(x) && altrep_form(x) != ALTREP_ORDINARY) || Rf_isS4(x)) return false;
+  // What goes by the element beside the elements has to be cut as well; slots may.
   return !attrib_any(x) || (Rf_getAttrib(x, R_NamesSymbol) == R_NilValue &&
                             Rf_getAttrib(x, R_DimSymbol) == R_NilValue &&
                             Rf_getAttrib(x, R_TspSymbol) == R_NilValue);

@@ -15,7 +15,7 @@
 #include "filter_strings.h"
 
 enum {
-  BATCH_MAX_STRINGS = 1 << 15,
+  BATCH_MAX_STRINGS = 1 << 14,
   BATCH_MAX_STREAM = 1 << 20,  // bytes of stream; also the largest raw length of a block
   BATCH_MAX_CHARS = 1 << 16    // a longer string goes into bytes blocks
 };

@@ -81,7 +81,7 @@ static enum status read_span(struct reader *r, struct span span, bool numbers, u
 }
 
 // Reads the spans, which ascend, into `out`, one behind the other.
-static enum status read_spans(const struct bytes *file, const struct contents *c,
+static enum status read_spans(const struct bytes *file, struct contents *c,
                               const struct span *spans, size_t n, const struct reader_opts *opts,
                               unsigned char *out, uint64_t *read) {
   struct counted counter = {.file = file};
@@ -95,13 +95,13 @@ static enum status read_spans(const struct bytes *file, const struct contents *c
     out += spans[i].end - spans[i].at;
   }
   if (st == OK) st = reader_wait(&r);
-  reader_close(&r);
+  parts_close(&r, c);
   plan_close(&plan);
   *read = counter.read;
   return st;
 }
 
-static void check_spans(const struct bytes *file, const struct contents *c, const struct script *s,
+static void check_spans(const struct bytes *file, struct contents *c, const struct script *s,
                         const struct span *spans, size_t n, const struct reader_opts *opts) {
   unsigned char *out = make(s->stream.len), *expected = make(s->stream.len);
   size_t len = 0;
@@ -152,7 +152,7 @@ static void test_spans(void) {
 
 // ---- ranges of strings --------------------------------------------------------------------
 
-static void check_range(const struct script_part *p, const struct contents *c,
+static void check_range(const struct script_part *p, struct contents *c,
                         const struct bytes *file, uint64_t from, uint64_t n) {
   const struct wish w = {.part = 0, .ranged = true, .from = from, .n = n};
   struct counted counter = {.file = file};
@@ -182,7 +182,7 @@ static void check_range(const struct script_part *p, const struct contents *c,
     if (i == n) st = OK;
   }
   check(st == OK, "a range of strings", from);
-  reader_close(&r);
+  parts_close(&r, c);
   plan_close(&plan);
 }
 
@@ -261,10 +261,10 @@ static void test_astray(void) {
   check(plan_add(&plan, &c.index, (struct span){s.stream.len / 2, s.stream.len / 2 + 1}), "plan", 0);
   check(parts_open(&r, &source, &c, &plan, &how) == OK, "a reader", 0);
   check(reader_skip_to(&r, 10) == ERR_CORRUPT, "a place before is none", 0);
-  reader_close(&r);
+  parts_close(&r, &c);
   check(parts_open(&r, &source, &c, &plan, &how) == OK, "a reader", 1);
   check(reader_skip_to(&r, s.stream.len - 1) == ERR_CORRUPT, "a place behind is none", 0);
-  reader_close(&r);
+  parts_close(&r, &c);
   plan_close(&plan);
   contents_close(&c);
   bytes_free(&file);

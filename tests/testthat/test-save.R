@@ -151,7 +151,7 @@ test_that("codecs, levels and shuffling make files smaller", {
 test_that("what cannot be compressed is hardly larger than its stream", {
   x <- as.raw(sample(0:255, 3e6, TRUE))
   for (codec in c("zstd", "lz4", "none"))
-    expect_lt(length(qs_serialize(x, codec = codec)), calc_size(x) + 1000)
+    expect_lt(length(qs_serialize(x, codec = codec)), calc_size(x) * 1.001)
 })
 
 test_that("half a million distinct strings take seconds at most", {
