@@ -36,6 +36,26 @@
 #' closed again, and stays a valid connection, as with [readRDS()]; of a [url()] all is read into
 #' memory first. A socket must be open.
 #'
+#' @section Parts of a file:
+#' With `columns`, `from` and `to`, or `select`, of a riffle file that has an index (all but small ones
+#' have) only what is asked for is read, and the checksums of only these blocks are verified. Of any
+#' other file, a connection, and with a `refhook`, all is read and the rest dropped.
+#'
+#' The part of a data frame is what `x[columns]` and `x[from:to, , drop = FALSE]` give, row names
+#' included. A data frame of base R, and those of classes that riffle does not know, take a column's
+#' rows by the `[` method of its class; where there is none, because its package is not loaded, the
+#' attributes are kept as they are. Tibbles and data.tables keep attributes also of columns without
+#' a class. The attributes of a data frame itself are kept if its class is not just `"data.frame"`: that
+#' drops them where columns are chosen.
+#'
+#' A data.table keeps of its key what is there of it, and gets its spare columns if data.table is loaded.
+#' An sf frame keeps its geometry, asked for or not; the bounding box of some of its rows is that of
+#' all unless sf is loaded. Groups of dplyr are made anew by dplyr; without it they are dropped with
+#' a warning of class `riffle_warning`.
+#'
+#' A column or element that is not there, and a part of an object that is no data frame or list, is an
+#' error of class `riffle_error_argument`.
+#'
 #' @param file The path of the file, a string, or a connection, such as one made by
 #'   [rawConnection()], [file()], [gzfile()], [gzcon()], [url()], [pipe()], [fifo()] or
 #'   [socketConnection()]. In a path `~` is expanded.
@@ -48,14 +68,27 @@
 #' @param progress `TRUE` to show a progress bar, with throughput and time left, once reading has
 #'   taken 2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
 #'   `riffle.progress` says or, if that is not set, only in an interactive session.
+#' @param columns The columns of a data frame to read, by names or positions, in the order that they
+#'   shall have, each once. `NULL` for all.
+#' @param from,to The first and last row of a data frame to read, whole numbers. `NULL`: the frame's
+#'   first and last. A `to` beyond the end is the end, a `from` beyond it gives no rows.
+#' @param select The element of a list to read, by its name or position, as `[[` would; several, for a
+#'   list of these, as `[` would; or as a list the steps of a path: `list("metrics", "auc")` is
+#'   `x[["metrics"]][["auc"]]`, and the last step may be several. Names are never completed.
+#' @param lazy `TRUE` to get a data frame or list whose elements are read when they are first used.
 #'
 #' @return The object. Errors are of class `riffle_error`, see [riffle-package].
-#' @seealso [qs_save()]
+#' @seealso [qs_save()]; [qs_open()] and [qs_chunks()] for files larger than memory.
 #' @export
 #' @examples
 #' file <- tempfile(fileext = ".rif")
 #' qs_save(list(a = 1, b = letters), file)
 #' qs_read(file)
+#' qs_read(file, select = "a")
+#'
+#' # a few columns and rows
+#' qs_save(mtcars, file)
+#' qs_read(file, columns = c("mpg", "cyl"), from = 11, to = 13)
 #'
 #' # a damaged file is an error that says so
 #' bytes <- readBin(file, "raw", file.size(file))
@@ -68,11 +101,25 @@
 #' qs_read(con)
 #' close(con)
 qs_read <- function(file, validate_checksum = qopt("validate_checksum"),
-                    nthreads = qopt("nthreads"), refhook = NULL, data_only = FALSE, progress = NULL) {
-  from <- if (inherits(file, "connection")) source_of(file) else list(file = file)
-  if (!is.null(from$close)) on.exit(from$close())
-  .Call(ffi_read, from$file, validate_checksum, nthreads, refhook, data_only, progress)
+                    nthreads = qopt("nthreads"), refhook = NULL, data_only = FALSE, progress = NULL,
+                    columns = NULL, from = NULL, to = NULL, select = NULL, lazy = FALSE) {
+  is_part <- !is.null(columns) || !is.null(from) || !is.null(to) || !is.null(select)
+  if (is_part || !isFALSE(lazy)) {
+    check_part(columns, from, to, select, lazy)
+    whole <- function() qs_read(file, validate_checksum, nthreads, refhook, data_only, progress)
+    if (lazy) return(read_lazy(file, whole))
+    by_handle <- is_string(file) && is.null(refhook)
+    if (by_handle) validate_path(file, validate_checksum)
+    source <- open_source(file, whole, nthreads, data_only, by_handle)
+    on.exit(source$close())
+    return(read_part(source, columns, from, to, select))
+  }
+  input <- if (inherits(file, "connection")) source_of(file) else list(file = file)
+  if (!is.null(input$close)) on.exit(input$close())
+  .Call(ffi_read, input$file, validate_checksum, nthreads, refhook, data_only, progress)
 }
+
+read_lazy <- function(file, whole) whole()
 
 #' @rdname qs_serialize
 #' @export

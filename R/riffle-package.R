@@ -7,6 +7,7 @@
 #' * Files: [qs_save()], [qs_read()].
 #' * Many objects: [qs_savem()], [qs_readm()]; results: [qs_cache()].
 #' * What is in a file: [qs_info()].
+#' * Parts of a file: [qs_read()], [qs_open()], [qs_chunks()].
 #' * Raw vectors in the same format: [qs_serialize()], [qs_deserialize()].
 #' * The bare stream of R's serializer: [marshall()], [unmarshall()], and its length: [calc_size()].
 #' * What makes an object large: [qs_sizes()].
@@ -23,6 +24,7 @@
 #'   `riffle_error_corrupt` \tab it is one, but damaged or cut short \cr
 #'   `riffle_error_version` \tab it needs a newer version of riffle, or a machine of the other byte order \cr
 #'   `riffle_error_data_only` \tab it holds more than data, and `data_only = TRUE` was asked for \cr
+#'   `riffle_error_closed` \tab what [qs_open()] gave was used after it was closed \cr
 #'   `riffle_error_depth` \tab the object is nested too deeply \cr
 #'   `riffle_error_limit` \tab it holds more than the option `riffle.max_bytes` or the argument `max_size` allows \cr
 #'   `riffle_error_memory` \tab memory ran out \cr

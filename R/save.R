@@ -57,6 +57,10 @@
 #' @param progress `TRUE` to show a progress bar, with throughput and time left, once saving has
 #'   taken 2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
 #'   `riffle.progress` says or, if that is not set, only in an interactive session.
+#' @param meta A list, each element with a name of its own, of plain data to keep beside the object, at
+#'   most 1 MiB as [marshall()] makes it: where the object comes from, units, a version. It is no part
+#'   of the object; `qs_info(file)$meta` and `qs_open(file)$meta` give it without reading that. Only
+#'   riffle's own format has it.
 #'
 #' @return `NULL`, invisibly. Errors are of class `riffle_error`, see [riffle-package].
 #'
@@ -87,10 +91,11 @@
 qs_save <- function(object, file, compress_level = qopt("compress_level"),
                     shuffle = qopt("shuffle"), nthreads = qopt("nthreads"),
                     codec = c("zstd", "lz4", "none"), refhook = NULL,
-                    format = c("auto", "riffle", "qs2", "rds"), progress = NULL) {
+                    format = c("auto", "riffle", "qs2", "rds"), progress = NULL, meta = NULL) {
   to <- if (inherits(file, "connection")) sink_of(file) else list(file = file)
   if (!is.null(to$close)) on.exit(to$close())
   format <- file_format(format, to$file)
+  meta <- check_meta(meta, format)
   if (missing(compress_level) && is_foreign(format)) compress_level <- foreign_level[[format]]
   if (identical(format, "rds") && compresses(file)) format <- "stream"
   .Call(ffi_save, object, to$file, compress_level, shuffle, nthreads, codec, refhook, format, progress,
@@ -113,6 +118,23 @@ file_format <- function(format, file) {
   path <- if (is.character(file) && length(file) == 1 && !is.na(file)) tolower(file) else ""
   if (endsWith(path, ".qs2")) "qs2" else if (endsWith(path, ".rds")) "rds" else "riffle"
 }
+
+# NULL, or its bytes.
+check_meta <- function(meta, format = "riffle") {
+  if (is.null(meta)) return(NULL)
+  takes <- "a list of plain data, each with a name of its own"
+  if (!is_named_list(meta) || anyDuplicated(names(meta)) || !.Call(ffi_is_plain, meta)) {
+    abort_argument("meta", takes, meta)
+  }
+  if (is_foreign(format)) abort_argument("meta", "NULL for a file that is not riffle's own", meta)
+  bytes <- marshall(meta)
+  if (length(bytes) > 2^20) abort_argument("meta", "of at most 1 MiB", meta)
+  comes_back <- tryCatch(is.list(get_meta(bytes)), riffle_error = function(e) FALSE)
+  if (!comes_back) abort_argument("meta", takes, meta)
+  bytes
+}
+
+get_meta <- function(bytes) if (!is.null(bytes)) unmarshall(bytes, data_only = TRUE)
 
 #' Save an object to a raw vector
 #'

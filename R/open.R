@@ -1,0 +1,381 @@
+#' A file as if it were the object in it
+#'
+#' [qs_open()] gives an object that stands for the data frame or list in a file: it has names,
+#' dimensions, elements, rows and columns, and reads what is asked for when it is asked for.
+#'
+#' Of a riffle file that has an index (all but small ones have) only the index is read, and later the
+#' blocks that hold what is asked for. It stays open, and is seen as it was then, even if another save
+#' replaces it, until [close()] or until the object is collected. Of any other file, and of a
+#' connection, all is read at once and kept.
+#'
+#' Indexes are those of the object: `x[j]`, `x[i, j]`, `x[i, ]` and `x[, j]` of a data frame, with
+#' positive, negative, logical and name indexes, in any order and with repeats, drop as its class does: a
+#' `data.frame` gives the column itself where one is left, tibbles and data.tables do not. Of rows, those
+#' from the first to the last one asked for are read. Names are never completed, also by `$`; a name that
+#' is not there gives `NULL`.
+#'
+#' @param file The path of the file, a string, or a connection, as of [qs_read()].
+#' @param nthreads The number of threads to use, 1 to 256, the calling one included.
+#' @param x,object,con What [qs_open()] returned.
+#' @param i,j,drop,name,exact As for data frames and lists. A vector as `x[[i]]` is a path. `exact` is
+#'   of no account.
+#' @param value Not used: the object can't be changed.
+#' @param n The number of rows or elements; a negative one: all but so many.
+#' @param width The width of the lines, in characters.
+#' @param row.names,optional,pattern,... Passed on to the methods of what was read, or ignored.
+#'
+#' @return [qs_open()]: an object of class `qs_file`. `x[...]`, `head()` and `tail()` give data frames
+#'   of the file's class, or lists; `x$name` and `x[[i]]` an element. `x$meta` is what [qs_save()] kept as
+#'   `meta`, if there is no element of that name. `as.data.frame()` and `as.list()` read all. `names()`,
+#'   `length()`, `dim()` (so `nrow()` and `ncol()`), `dimnames()` and `row.names()` are those of the
+#'   object. `print()` and `format()` show a dozen lines with the types, first and last rows; `str()` the
+#'   structure.
+#'
+#'   Errors are of class `riffle_error`, see [riffle-package]; using it after [close()] is a
+#'   `riffle_error_closed`.
+#' @seealso [qs_read()] for one part, [qs_chunks()] to walk all rows.
+#' @export
+#' @examples
+#' file <- tempfile(fileext = ".rif")
+#' qs_save(mtcars, file)
+#' cars <- qs_open(file)
+#' cars
+#' dim(cars)
+#' cars$mpg
+#' cars[cars$cyl == 6, c("mpg", "cyl", "hp")]
+#' tail(cars, 2)
+#' close(cars)
+#' tryCatch(cars$mpg, riffle_error_closed = conditionMessage)
+#' unlink(file)
+qs_open <- function(file, nthreads = qopt("nthreads")) {
+  source <- open_source(file, function() qs_read(file, nthreads = nthreads), nthreads,
+                        by_handle = is_string(file))
+  new_file(source, if (is.character(file)) sQuote(file, FALSE) else "the connection")
+}
+
+# The state is an environment, so that close() is seen by all who have the object.
+new_file <- function(source, label) {
+  state <- list2env(list(source = source, is_open = TRUE, label = label), parent = emptyenv())
+  structure(list(state), class = "qs_file")
+}
+
+state_of <- function(x) .subset2(x, 1)
+
+source_in <- function(x) {
+  state <- state_of(x)
+  if (!state$is_open) state$source$fail("it was closed", "riffle_error_closed")
+  state$source
+}
+
+frame_in <- function(x, what) {
+  source <- source_in(x)
+  if (!is_frame(source)) source$fail(sprintf("it holds %s, and %s is for data frames", source$what, what))
+  source
+}
+
+list_in <- function(x) {
+  source <- source_in(x)
+  if (!source$is_list) source$fail(sprintf("it holds %s, which has no parts: qs_read() reads it", source$what))
+  source
+}
+
+#' @rdname qs_open
+#' @export
+close.qs_file <- function(con, ...) {
+  state <- state_of(con)
+  if (state$is_open) state$source$close()
+  state$is_open <- FALSE
+  # what is in memory goes
+  state$source <- state$source["fail"]
+  invisible(NULL)
+}
+
+# ---- names and dimensions -----------------------------------------------------------------------
+
+#' @rdname qs_open
+#' @export
+names.qs_file <- function(x) source_in(x)$attributes$names
+
+#' @rdname qs_open
+#' @export
+length.qs_file <- function(x) {
+  n <- source_in(x)$n
+  if (n <= .Machine$integer.max) as.integer(n) else n
+}
+
+#' @rdname qs_open
+#' @export
+dim.qs_file <- function(x) {
+  source <- source_in(x)
+  if (is_frame(source)) as.integer(c(source$n_rows, source$n)) else source$attributes$dim
+}
+
+#' @rdname qs_open
+#' @export
+dimnames.qs_file <- function(x) {
+  source <- source_in(x)
+  if (!is_frame(source)) return(source$attributes$dimnames)
+  list(as.character(all_row_names(source)), source$attributes$names)
+}
+
+#' @rdname qs_open
+#' @export
+row.names.qs_file <- function(x) as.character(all_row_names(frame_in(x, "row.names()")))
+
+all_row_names <- function(source) source$row_names(1, source$n_rows)
+
+#' @rawNamespace S3method(utils::.DollarNames, qs_file)
+#' @rdname qs_open
+.DollarNames.qs_file <- function(x, pattern = "") {
+  grep(pattern, names(x), value = TRUE)
+}
+
+# ---- elements -------------------------------------------------------------------------------------
+
+#' @rdname qs_open
+#' @export
+`$.qs_file` <- function(x, name) {
+  source <- list_in(x)
+  if (name == "meta" && !"meta" %in% source$attributes$names) return(source$meta)
+  element_named(source, name)
+}
+
+#' @rdname qs_open
+#' @export
+`[[.qs_file` <- function(x, i, exact = TRUE) {
+  source <- list_in(x)
+  if (is.character(i) && length(i) == 1 && !is.na(i)) return(element_named(source, i))
+  check_index(i, "i", "a name or position, or several as a path")
+  if (!length(i)) abort_argument("i", "a name or position, or several as a path", i)
+  read_select(source, as.list(i))
+}
+
+element_named <- function(source, name) {
+  at <- match(name, source$attributes$names)
+  if (!is.na(at) && nzchar(name)) source$read(at)[[1]]
+}
+
+#' @rdname qs_open
+#' @export
+`[.qs_file` <- function(x, i, j, drop) {
+  source <- list_in(x)
+  if (nargs() - (!missing(drop)) < 3) return(if (missing(i)) read_all(source) else elements_at(source, i))
+  frame_in(x, "x[i, j]")
+  which <- if (!missing(j)) columns_at(source, j)
+  frame <- read_frame(source, which, if (!missing(i)) rows_at(source, i))
+  drop_frame(frame, source, if (!missing(drop)) drop)
+}
+
+elements_at <- function(source, i) {
+  if (is_frame(source)) return(read_frame(source, columns_at(source, i)))
+  at <- index_at(source$n, source$attributes$names, i, source)
+  elements <- vector("list", length(at))
+  elements[!is.na(at)] <- read_elements(source, unname(at[!is.na(at)]))
+  names(elements) <- names(at)
+  elements
+}
+
+# `[` itself tells what an index means. What is not there is NA.
+index_at <- function(n, names, i, source) {
+  if (is.list(i) || is.matrix(i)) source$fail("a list or matrix is no index for it")
+  at <- seq_len(n)
+  names(at) <- names
+  at[i]
+}
+
+columns_at <- function(source, j) {
+  at <- index_at(source$n, source$attributes$names, j, source)
+  if (!anyNA(at)) return(sticky_columns(source, unname(at)))
+  missing <- if (is.character(j)) sQuote(j[is.na(at)][1], FALSE) else max(j, na.rm = TRUE)
+  source$fail(sprintf("it has no column %s", missing))
+}
+
+# By name, as base does: what begins like it will do, if there is only one.
+rows_at <- function(source, i) {
+  at <- if (is.character(i)) {
+    pmatch(i, all_row_names(source), duplicates.ok = TRUE)
+  } else {
+    index_at(source$n_rows, NULL, i, source)
+  }
+  row_picks(at)
+}
+
+# `drop` as given, or NULL.
+drop_frame <- function(frame, source, drop) {
+  if (is.null(drop)) {
+    drop <- !keeps_attributes(source) && !inherits(frame, "sf")
+  } else if (isTRUE(drop) && length(frame) > 1 && NROW(.subset2(frame, 1)) == 1) {
+    return(structure(frame, class = NULL, row.names = NULL))
+  }
+  if (isTRUE(drop) && length(frame) == 1) .subset2(frame, 1) else frame
+}
+
+# The object itself.
+read_all <- function(source) {
+  if (!is.null(source$object)) return(source$object)
+  object <- source$read(seq_len(source$n))
+  row_names <- source$row_names()
+  attributes(object) <- c(source$attributes, if (!is.null(row_names)) list(row.names = row_names))
+  object
+}
+
+# ---- rows -----------------------------------------------------------------------------------------
+
+#' @rawNamespace S3method(utils::head, qs_file)
+#' @rdname qs_open
+head.qs_file <- function(x, n = 6L, ...) some_of(list_in(x), n, FALSE)
+
+#' @rawNamespace S3method(utils::tail, qs_file)
+#' @rdname qs_open
+tail.qs_file <- function(x, n = 6L, ...) some_of(list_in(x), n, TRUE)
+
+some_of <- function(source, n, at_end) {
+  if (!is.numeric(n) || length(n) != 1 || is.na(n)) abort_argument("n", "a whole number", n)
+  all <- if (is_frame(source)) source$n_rows else source$n
+  count <- if (n < 0) max(all + ceiling(n), 0) else min(floor(n), all)
+  rows <- row_span(if (at_end) all - count + 1 else 1, count)
+  if (is_frame(source)) read_frame(source, NULL, rows) else elements_at(source, row_numbers(rows))
+}
+
+#' @rdname qs_open
+#' @export
+as.data.frame.qs_file <- function(x, row.names = NULL, optional = FALSE, ...) {
+  as.data.frame(read_all(source_in(x)), row.names = row.names, optional = optional, ...)
+}
+
+#' @rdname qs_open
+#' @export
+as.list.qs_file <- function(x, ...) as.list(read_all(source_in(x)), ...)
+
+# ---- nothing can be changed ---------------------------------------------------------------------------
+
+refuse_change <- function(x, ..., value) {
+  source_in(x)
+  call <- own_call()
+  raise("riffle_error_argument",
+        sprintf("Can't change %s: it is open to be read only.", state_of(x)$label), call)
+}
+
+#' @rdname qs_open
+#' @export
+`$<-.qs_file` <- refuse_change
+
+#' @rdname qs_open
+#' @export
+`[[<-.qs_file` <- refuse_change
+
+#' @rdname qs_open
+#' @export
+`[<-.qs_file` <- refuse_change
+
+#' @rdname qs_open
+#' @export
+`names<-.qs_file` <- refuse_change
+
+# ---- print --------------------------------------------------------------------------------------------
+
+#' @rdname qs_open
+#' @export
+print.qs_file <- function(x, ...) {
+  writeLines(format(x, ...))
+  invisible(x)
+}
+
+#' @rdname qs_open
+#' @export
+format.qs_file <- function(x, width = getOption("width"), ...) {
+  source <- source_in(x)
+  lines <- if (is_frame(source)) frame_lines(source, width) else if (source$is_list) list_lines(source)
+  c(format_title(x), lines)
+}
+
+format_title <- function(x) {
+  paste0("<qs_file> ", state_of(x)$label, ": ", describe_file(source_in(x)))
+}
+
+describe_file <- function(source) {
+  if (is_frame(source)) {
+    return(sprintf("%s, %s x %s", source$attributes$class[1], plural(source$n_rows, "row"),
+                   plural(source$n, "column")))
+  }
+  if (!source$is_list) return(source$what)
+  class <- source$attributes$class
+  sprintf("%s of %s", if (is.null(class)) "list" else class[1], plural(source$n, "element"))
+}
+
+plural <- function(n, unit) {
+  paste0(format(n, big.mark = ",", scientific = FALSE, trim = TRUE), " ", unit, if (n != 1) "s")
+}
+
+# The first and last rows, below names and types: as many columns as there is room for.
+frame_lines <- function(source, width) {
+  n <- source$n_rows
+  ends <- if (n <= 8) list(row_span(1, n)) else list(row_span(1, 4), row_span(n - 2, 3))
+  # a line of dots between the ends
+  join <- function(texts) if (length(texts) > 1) c(texts[[1]], "...", texts[[2]]) else texts[[1]]
+  row_names <- lapply(ends, function(rows) as.character(source$row_names(rows$from, rows$n)))
+  lines <- format(c("", "", cut_text(join(row_names), width %/% 4)))
+  names <- source$attributes$names
+  for (k in seq_len(source$n)) {
+    columns <- lapply(ends, function(rows) read_columns(source, k, rows, TRUE)[[1]])
+    column <- c(names[k], type_label(columns[[1]]), join(lapply(columns, cell_texts)))
+    wider <- paste(lines, formatC(column, width = max(nchar(column, "width"))))
+    if (max(nchar(wider, "width")) > width) return(c(lines, more_columns(names[k:source$n], width)))
+    lines <- wider
+  }
+  lines
+}
+
+more_columns <- function(names, width) {
+  cut_text(paste("and", plural(length(names), "more column"), "-", toString(names)), width)
+}
+
+type_label <- function(x) {
+  class <- oldClass(x)[1]
+  short <- c(logical = "lgl", integer = "int", double = "dbl", complex = "cplx", character = "chr",
+             factor = "fct", POSIXct = "dttm", POSIXlt = "dttm")
+  type <- if (is.null(class) || is.na(class)) typeof(x) else class
+  label <- if (type %in% names(short)) short[[type]] else type
+  if (length(dim(x)) > 1 && !is.data.frame(x)) {
+    label <- sprintf("%s[%s]", label, paste(c("", dim(x)[-1]), collapse = ","))
+  }
+  sprintf("<%s>", label)
+}
+
+cell_texts <- function(x) {
+  n <- NROW(x)
+  text <- if (length(dim(x)) < 2) tryCatch(trimws(format(x)), error = function(e) NULL)
+  if (length(text) == n) cut_text(text, 20) else rep("...", n)
+}
+
+cut_text <- function(text, width) {
+  long <- nchar(text, "width") > width
+  text[long] <- paste0(strtrim(text[long], width - 3), "...")
+  text
+}
+
+list_lines <- function(source) {
+  all <- source$elements()
+  shown <- seq_len(min(source$n, 10))
+  names <- source$attributes$names
+  table <- align(list(
+    name = if (is.null(names)) format(shown) else cut_text(names[shown], 30), type = all$type[shown],
+    class = all$class[shown],
+    length = format(all$length[shown], big.mark = ",", scientific = FALSE, trim = TRUE)
+  ), right = "length")
+  c(if (length(shown)) paste0("  ", table), if (source$n > 10) sprintf("  and %s", plural(source$n - 10, "more element")))
+}
+
+#' @rawNamespace S3method(utils::str, qs_file)
+#' @rdname qs_open
+str.qs_file <- function(object, ...) {
+  source <- source_in(object)
+  cat(format_title(object), "\n", sep = "")
+  if (is_frame(source)) {
+    first <- unclass(read_frame(source, NULL, row_span(1, min(source$n_rows, 10))))
+    first <- structure(first, names = source$attributes$names)
+    utils::str(as.list(first), no.list = TRUE, give.length = FALSE, give.attr = FALSE, ...)
+  } else if (source$is_list) {
+    writeLines(list_lines(source))
+  }
+}

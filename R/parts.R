@@ -1,0 +1,416 @@
+# Parts of a file: some columns and rows of a data frame, some elements of a list.
+#
+# All is read from a source, which is one of two kinds: a handle of C's on a file with an index, of which
+# only what is asked for is read, or an object in memory, for every other file. A source is a list of
+#   is_list     whether there are parts
+#   n           how many elements it has
+#   simple      of which of these a range can be read
+#   attributes  of the whole, but for row.names, which may be long
+#   n_rows      of a data frame, else NULL
+#   meta        what qs_save() kept beside the object, or NULL
+#   read(which, from, n)  a list of elements, whole or `n` of each, `from` there; `which` ascends
+#   row_names(from, n)    a vector, or as stored without a range: c(NA, -n) if they only count
+#   elements()            of each: type, class, length
+#   advise(which, from, n)  that this will be read soon
+#   close()
+#   what        the object in a few words, for messages
+#   fail(reason, class)   an error that names the file
+
+# `whole` is a function that reads all. A handle is for paths of riffle's files with an index.
+open_source <- function(file, whole, nthreads, data_only = FALSE, by_handle = is.character(file)) {
+  handle <- if (by_handle) part_open(file)
+  if (is.null(handle)) return(memory_source(whole(), fail_for(file)))
+  handle_source(handle, fail_for(file), nthreads, data_only)
+}
+
+part_open <- function(file) NULL
+
+fail_for <- function(file) {
+  is_path <- is.character(file)
+  subject <- if (is_path) file else "the connection"
+  function(reason, class = "riffle_error_argument") abort(class, c("Can't read ", subject, reason), is_path)
+}
+
+handle_source <- function(handle, fail, nthreads, data_only) {
+  about <- .Call(ffi_part_about, handle)
+  n <- about$n
+  read <- function(which, from = NULL, n = NULL) {
+    .Call(ffi_part_read, handle, as.integer(which), from, n, nthreads, data_only)
+  }
+  is_row_names <- about$attributes$name == "row.names"
+  others <- which(!is_row_names)
+  attributes <- read(n + others)
+  names(attributes) <- about$attributes$name[others]
+  at <- n + which(is_row_names)
+  simple <- about$attributes$simple[is_row_names]
+  compact <- if (any(about$attributes$length[is_row_names] <= 2)) read(at)[[1]]
+  list(
+    is_list = TRUE, n = n, simple = about$elements$simple, attributes = attributes,
+    n_rows = if ("data.frame" %in% attributes$class) {
+      if (is.null(compact)) sum(about$attributes$length[is_row_names]) else count_of(compact)
+    },
+    meta = get_meta(about$meta), read = read,
+    row_names = function(from = NULL, n = NULL) {
+      if (!is.null(compact) || !length(at)) return(in_range(compact, from, n))
+      if (is.null(from) || !simple) return(in_range(read(at)[[1]], from, n))
+      read(at, from, n)[[1]]
+    },
+    elements = function() about$elements,
+    advise = function(which, from, n) .Call(ffi_part_advise, handle, as.integer(which), from, n),
+    close = function() .Call(ffi_part_close, handle),
+    what = describe_as(attributes$class, n), fail = fail
+  )
+}
+
+memory_source <- function(object, fail) {
+  about <- attributes(object)
+  about$row.names <- NULL
+  n <- if (is.list(object) || is.atomic(object)) length(unclass(object)) else 0
+  list(
+    is_list = is.list(object), n = n, simple = logical(n), attributes = about,
+    n_rows = if (is.list(object) && is.data.frame(object)) .row_names_info(object, 2L),
+    meta = NULL,
+    read = function(which, from = NULL, n = NULL) lapply(which, function(k) element(object, k)),
+    row_names = function(from = NULL, n = NULL) in_range(.row_names_info(object, 0L), from, n),
+    elements = function() describe_elements(object),
+    advise = function(which, from, n) NULL, close = function() NULL,
+    what = describe(object), fail = fail, object = object
+  )
+}
+
+# Without the methods of a class, which C does not ask either.
+element <- function(x, k) if (is.list(x)) .subset2(x, k) else x[[k]]
+
+describe_elements <- function(x) {
+  x <- lapply(unclass(x), function(e) if (is.list(e)) unclass(e) else e)
+  list(type = vapply(x, typeof, "", USE.NAMES = FALSE),
+       class = vapply(x, function(e) paste(oldClass(e), collapse = "/"), "", USE.NAMES = FALSE),
+       length = as.numeric(lengths(x, FALSE)))
+}
+
+describe_as <- function(class, n) {
+  if (is.null(class)) class <- "list"
+  sprintf("an object of class %s and length %.0f", sQuote(class[1], FALSE), n)
+}
+
+count_of <- function(row_names) {
+  is_compact <- is.integer(row_names) && length(row_names) == 2 && is.na(row_names[1])
+  if (is_compact) abs(row_names[2]) else length(row_names)
+}
+
+# Of row names as stored.
+in_range <- function(row_names, from, n) {
+  if (is.null(from)) return(row_names)
+  at <- sequence_from(from, n)
+  if (length(row_names) == 2 && is.na(row_names[1])) as.integer(at) else row_names[at]
+}
+
+# Never counts backwards.
+sequence_from <- function(from, n) if (n > 0) from:(from + n - 1) else integer()
+
+is_frame <- function(source) !is.null(source$n_rows)
+
+# ---- qs_read() ------------------------------------------------------------------------------
+
+read_part <- function(source, columns, from, to, select) {
+  if (!is.null(select)) return(read_select(source, as_path(select)))
+  if (!is_frame(source)) {
+    given <- if (!is.null(columns)) "`columns` is" else "`from` and `to` are"
+    source$fail(sprintf("it holds %s, and %s for data frames", source$what, given))
+  }
+  rows <- if (!is.null(from) || !is.null(to)) row_range(from, to, source$n_rows)
+  read_frame(source, column_positions(source, columns), rows)
+}
+
+# Damage anywhere in the file is to be found, as if all were read.
+validate_path <- function(file, validate) {
+  if (!is_flag(validate)) abort_argument("validate_checksum", "TRUE or FALSE", validate)
+  if (validate) qs_info(file, validate = TRUE)
+}
+
+check_part <- function(columns, from, to, select, lazy) {
+  if (!is_flag(lazy)) abort_argument("lazy", "TRUE or FALSE", lazy)
+  check_columns(columns)
+  if (!is.null(from)) check_row(from, "from", 1)
+  if (!is.null(to)) check_row(to, "to", 0)
+  if (!is.null(to) && to < (if (is.null(from)) 1 else from) - 1) {
+    abort_argument("to", "at least `from` - 1", to)
+  }
+  check_select(select)
+  of_frame <- !is.null(columns) || !is.null(from) || !is.null(to)
+  if (!is.null(select) && of_frame) {
+    abort_argument("select", "NULL where `columns`, `from` or `to` is given", select)
+  }
+  if (lazy && (of_frame || !is.null(select))) {
+    abort_argument("lazy", "FALSE where a part is asked for", lazy)
+  }
+}
+
+check_columns <- function(columns) {
+  if (is.null(columns)) return()
+  takes <- "names or positions, each of them once"
+  check_index(columns, "columns", takes)
+  if (anyDuplicated(columns)) abort_argument("columns", takes, columns)
+}
+
+check_select <- function(select) {
+  if (is.null(select)) return()
+  takes <- "a name or position, several, or a list of them as a path"
+  path <- as_path(select)
+  if (!length(path)) abort_argument("select", takes, select)
+  for (step in path) check_index(step, "select", takes)
+  if (!all(lengths(path[-length(path)]) == 1)) {
+    abort_argument("select", "a path each of whose steps but the last is one name or position", select)
+  }
+}
+
+as_path <- function(select) if (is.list(select)) select else list(select)
+
+check_index <- function(index, name, takes) {
+  is_names <- is.character(index) && !anyNA(index)
+  is_positions <- is.numeric(index) && !is.object(index) && all(is.finite(index)) &&
+    all(index == floor(index) & index >= 1)
+  if (!is_names && !is_positions) abort_argument(name, takes, index)
+}
+
+check_row <- function(row, name, least) {
+  if (!is_whole(row, least, 2^53)) {
+    abort_argument(name, sprintf("the number of a row, %d or more", least), row)
+  }
+}
+
+# Names and positions as positions, which are there.
+positions <- function(index, names, n, fail, unit) {
+  if (!is.character(index)) {
+    beyond <- index[index > n]
+    if (length(beyond)) fail(sprintf("it has no %s %.0f, only %.0f", unit, beyond[1], n))
+    return(as.integer(index))
+  }
+  at <- match(index, names)
+  at[!nzchar(index)] <- NA
+  if (anyNA(at)) {
+    fail(sprintf("it has no %s %s", unit, sQuote(index[is.na(at)][1], FALSE)))
+  }
+  at
+}
+
+column_positions <- function(source, columns) {
+  if (is.null(columns)) return(NULL)
+  names <- source$attributes$names
+  sticky_columns(source, positions(columns, names, source$n, source$fail, "column"))
+}
+
+# The column of the geometry stays with an sf frame.
+sticky_columns <- function(source, which) {
+  if (!"sf" %in% source$attributes$class) return(which)
+  geometry <- match(source$attributes$sf_column, source$attributes$names)
+  c(which, setdiff(geometry, c(which, NA)))
+}
+
+# ---- elements of a list -----------------------------------------------------------------------
+
+read_select <- function(source, path) {
+  value <- read_step(source, path[[1]])
+  if (length(path) == 1) return(value)
+  read_select(memory_source(value, source$fail), path[-1])
+}
+
+# The first step is into a list; those that follow may end in the elements of a vector.
+read_step <- function(source, step) {
+  is_vector <- is.atomic(source$object) && source$n > 0
+  if (!source$is_list && !is_vector) {
+    source$fail(sprintf("it holds %s, and `select` is for lists", source$what))
+  }
+  names <- if (source$is_list) source$attributes$names else names(source$object)
+  at <- positions(step, names, source$n, source$fail, "element")
+  if (length(at) == 1) return(source$read(at)[[1]])
+  if (is_frame(source)) return(read_frame(source, at))
+  if (source$is_list) structure(read_elements(source, at), names = names[at]) else source$object[at]
+}
+
+# In any order, and repeated.
+read_elements <- function(source, which) {
+  at <- sort(unique(which))
+  source$read(at)[match(which, at)]
+}
+
+# ---- rows -------------------------------------------------------------------------------------
+
+# Rows are list(from, n, index): `n` from `from` on, of these the ones that `index` tells, or all.
+row_range <- function(from, to, n_rows) {
+  if (is.null(from)) from <- 1
+  last <- min(to, n_rows)
+  if (from > last) row_span(1, 0) else row_span(from, last - from + 1)
+}
+
+row_span <- function(from, n) list(from = as.numeric(from), n = as.numeric(n), index = NULL)
+
+# The rows `i`, which are from 1 to the last, or NA.
+row_picks <- function(i) {
+  if (all(is.na(i))) return(list(from = 1, n = 0, index = if (length(i)) i))
+  first <- min(i, na.rm = TRUE)
+  n <- max(i, na.rm = TRUE) - first + 1
+  rows <- row_span(first, n)
+  in_order <- length(i) == n && !is.unsorted(i, strictly = TRUE)
+  if (!isTRUE(in_order)) rows$index <- i - first + 1
+  rows
+}
+
+row_numbers <- function(rows) {
+  if (is.null(rows$index)) sequence_from(rows$from, rows$n) else rows$index + rows$from - 1
+}
+
+# ---- data frames ------------------------------------------------------------------------------
+
+# `which` are the columns' positions, NULL for all; `rows` as above, NULL for all. Frames that `keep`
+# the attributes of columns without a class are those of vctrs and data.table; base drops them.
+read_frame <- function(source, which = NULL, rows = NULL, keep = keeps_attributes(source)) {
+  at <- if (is.null(which)) seq_len(source$n) else which
+  frame <- read_columns(source, at, rows, keep)
+  attributes(frame) <- frame_attributes(source, which, rows, keep)
+  mend_frame(frame, rows, all(group_names(source) %in% names(frame)))
+}
+
+keeps_attributes <- function(source) any(c("tbl_df", "data.table") %in% source$attributes$class)
+
+read_columns <- function(source, which, rows, keep) {
+  if (is.null(rows)) return(read_elements(source, which))
+  at <- sort(unique(which))
+  columns <- vector("list", length(at))
+  ranged <- source$simple[at]
+  if (any(ranged)) {
+    columns[ranged] <- lapply(source$read(at[ranged], rows$from, rows$n), slice_range, rows$index, keep)
+  }
+  if (!all(ranged)) {
+    columns[!ranged] <- lapply(source$read(at[!ranged]), slice, row_numbers(rows), keep)
+  }
+  columns[match(which, at)]
+}
+
+# What was read of a column by its range. Without attributes there is nothing that `[` would drop.
+slice_range <- function(x, index, keep) {
+  if (is.null(index)) {
+    if (is.null(attributes(x))) return(x)
+    index <- seq_along(x)
+  }
+  slice(x, index, keep)
+}
+
+# The elements or rows `i` of a column, as `[` of the data frame takes them.
+slice <- function(x, i, keep) {
+  if (is.null(attributes(x))) return(x[i])
+  load_methods(x)
+  if (is.data.frame(x)) {
+    source <- memory_source(x, NULL)
+    return(read_frame(source, NULL, row_picks(i), keep || keeps_attributes(source)))
+  }
+  part <- slice_dims(x, i, keep)
+  is_bare <- !is.object(x) || !(isS4(x) || has_subset_method(x))
+  if (is.object(x) && is_bare || keep && (is_bare || is.atomic(x))) restore_attributes(part, x) else part
+}
+
+# Base takes x[i] of arrays with more dimensions than a matrix.
+slice_dims <- function(x, i, keep) {
+  n <- length(dim(x))
+  if (n == 2) return(x[i, , drop = FALSE])
+  if (n < 2 || !keep) return(x[i])
+  do.call(`[`, c(list(x, i), rep(list(TRUE), n - 1), list(drop = FALSE)))
+}
+
+# What only its package can take apart.
+load_methods <- function(x) {
+  package <- if (isS4(x)) attr(class(x), "package") else if (inherits(x, "vctrs_rcrd")) "vctrs"
+  if (!is.null(package)) has_package(package)
+}
+
+has_package <- function(package) requireNamespace(package, quietly = TRUE)
+
+has_subset_method <- function(x) {
+  for (class in oldClass(x)) {
+    if (!is.null(utils::getS3method("[", class, optional = TRUE))) return(TRUE)
+  }
+  FALSE
+}
+
+# But for those that go by the elements.
+restore_attributes <- function(part, x) {
+  if (inherits(x, "ts")) return(part)
+  lost <- setdiff(names(attributes(x)), c(names(attributes(part)), "names", "dim", "dimnames", "tsp"))
+  for (name in lost) attr(part, name) <- attr(x, name, exact = TRUE)
+  part
+}
+
+# Base keeps other attributes where no columns are chosen, as x[i, ] does. Frames of other classes need
+# theirs.
+frame_attributes <- function(source, which, rows, keep) {
+  about <- source$attributes
+  is_base <- identical(about$class, "data.frame")
+  if (!is.null(which)) {
+    names <- about$names[which]
+    if (is_base) about <- about["class"]
+    about$names <- if (is_base && anyDuplicated(names)) make.unique(names) else names
+  }
+  about$row.names <- part_row_names(source, rows, keep)
+  about
+}
+
+part_row_names <- function(source, rows, keep) {
+  if (is.null(rows)) return(source$row_names())
+  names <- source$row_names(rows$from, rows$n)
+  if (keep && !is.character(names)) return(.set_row_names(length(row_numbers(rows))))
+  if (is.null(rows$index)) return(names)
+  names <- names[rows$index]
+  if (anyNA(names) || anyDuplicated(names)) make.unique(as.character(names)) else names
+}
+
+# ---- frames of other packages -------------------------------------------------------------------
+
+# `grouped`: all columns that a grouped frame is grouped by are there.
+mend_frame <- function(frame, rows, grouped) {
+  if (inherits(frame, "sf")) frame <- mend_sf(frame)
+  if (inherits(frame, "data.table")) frame <- mend_data_table(frame, rows)
+  if (inherits(frame, c("grouped_df", "rowwise_df")) && !(grouped && is.null(rows))) {
+    frame <- mend_groups(frame)
+  }
+  frame
+}
+
+mend_sf <- function(frame) {
+  agr <- attr(frame, "agr")
+  others <- setdiff(names(frame), attr(frame, "sf_column"))
+  if (!is.null(agr)) attr(frame, "agr") <- agr[match(others, names(agr))]
+  frame
+}
+
+# A key holds as far as its columns are there and the rows in order.
+mend_data_table <- function(frame, rows) {
+  key <- attr(frame, "sorted", exact = TRUE)
+  if (!is.null(key)) {
+    known <- cumall(key %in% names(frame))
+    in_order <- is.null(rows$index) || isFALSE(is.unsorted(rows$index))
+    attr(frame, "sorted") <- if (in_order && any(known)) key[known]
+  }
+  attr(frame, "index") <- NULL
+  if (!isNamespaceLoaded("data.table")) return(frame)
+  getExportedValue("data.table", "setalloccol")(frame)
+}
+
+cumall <- function(x) cumsum(!x) == 0
+
+group_names <- function(source) setdiff(names(source$attributes$groups), ".rows")
+
+mend_groups <- function(frame) {
+  groups <- attr(frame, "groups")
+  vars <- intersect(setdiff(names(groups), ".rows"), names(frame))
+  is_grouped <- inherits(frame, "grouped_df")
+  class(frame) <- setdiff(class(frame), c("grouped_df", "rowwise_df"))
+  attr(frame, "groups") <- NULL
+  if (!has_package("dplyr")) {
+    warn(c("The data frame", "its groups are dropped, as dplyr is not installed"), FALSE)
+    return(frame)
+  }
+  if (!is_grouped) return(getExportedValue("dplyr", "rowwise")(frame, vars))
+  if (!length(vars)) return(frame)
+  drop <- !isFALSE(attr(groups, ".drop"))
+  getExportedValue("dplyr", "grouped_df")(frame, vars, drop)
+}
