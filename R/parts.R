@@ -313,7 +313,7 @@ slice <- function(x, i, keep) {
 slice_dims <- function(x, i, keep) {
   n <- length(dim(x))
   if (n == 2) return(x[i, , drop = FALSE])
-  if (n < 2 || !keep) return(x[i])
+  if (n == 0 || !keep) return(x[i])
   do.call(`[`, c(list(x, i), rep(list(TRUE), n - 1), list(drop = FALSE)))
 }
 
@@ -360,7 +360,9 @@ part_row_names <- function(source, rows, keep) {
   if (keep && !is.character(names)) return(.set_row_names(length(row_numbers(rows))))
   if (is.null(rows$index)) return(names)
   names <- names[rows$index]
-  if (anyNA(names) || anyDuplicated(names)) make.unique(as.character(names)) else names
+  if (!anyNA(names) && !anyDuplicated(names)) return(names)
+  names[is.na(names)] <- "NA"
+  make.unique(as.character(names))
 }
 
 # ---- frames of other packages -------------------------------------------------------------------
@@ -409,7 +411,10 @@ mend_groups <- function(frame) {
     warn(c("The data frame", "its groups are dropped, as dplyr is not installed"), FALSE)
     return(frame)
   }
-  if (!is_grouped) return(getExportedValue("dplyr", "rowwise")(frame, vars))
+  if (!is_grouped) {
+    # which takes expressions
+    return(do.call(getExportedValue("dplyr", "rowwise"), c(list(frame), lapply(vars, as.name)), quote = TRUE))
+  }
   if (!length(vars)) return(frame)
   drop <- !isFALSE(attr(groups, ".drop"))
   getExportedValue("dplyr", "grouped_df")(frame, vars, drop)

@@ -205,7 +205,6 @@ test_that("columns whose class nobody knows keep their attributes", {
 
 test_that("tibbles keep attributes and have compact row names", {
   set.seed(63)
-  loadNamespace("tibble") # nolint
   for (n in small_and_large) {
     frames <- example_tibbles(n)
     for (name in names(frames)) {
@@ -235,7 +234,7 @@ test_that("grouped frames are grouped by what is there of their columns", {
       expect_identical(qs_read(path, columns = c("same", "price")), grouped[c("same", "price")])
       expect_identical(qs_read(path, columns = "price"), grouped["price"])
       expect_identical(qs_read(path, from = 3, to = 30), grouped[3:30, ])
-      expect_identical(qs_read(path, "same", from = 3, to = 30, columns = c("id", "same")),
+      expect_identical(qs_read(path, from = 3, to = 30, columns = c("id", "same")),
                        grouped[3:30, c("id", "same")])
       unlink(path)
     }
@@ -245,7 +244,6 @@ test_that("grouped frames are grouped by what is there of their columns", {
 test_that("data.tables keep what holds of their key, and room for columns", {
   as_table <- from("data.table", "as.data.table")
   truelength <- from("data.table", "truelength")
-  n <- 20000
   for (n in small_and_large) {
     x <- as_table(example_frames(n)$plain)
     from("data.table", "setkeyv")(x, c("few", "id"))
@@ -297,7 +295,6 @@ test_that("integer64 and units keep their class", {
   expect_identical(qs_read(path, from = 17, to = 30), x[17:30, ])
   expect_identical(qs_read(path, columns = c("metres", "large")), x[c("metres", "large")])
   unlink(path)
-  small <- x[1:50, ]
   # nor does it need their packages
   path <- save_as(x, "riffle")
   part <- child(qs_read(path, from = 17, to = 30), path = path)
