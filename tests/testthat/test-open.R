@@ -1,7 +1,7 @@
 # Row and column indexes of each kind, for n of them, by name `names`.
 some_indexes <- function(n, names) {
   k <- sample(n, min(n, 3))
-  list(k, k[c(1, 1, 3, 2)], -k, -seq_len(n), seq_len(n), integer(), 0L, c(TRUE, FALSE, NA)[1:2], seq_len(n) == k[1],
+  list(k, c(k, rev(k)), -k, -seq_len(n), seq_len(n), integer(), 0L, c(TRUE, FALSE), seq_len(n) == k[1],
        FALSE, names[k], names[k[c(1, 1)]], n:1, c(n, 1), 1.9)
 }
 
