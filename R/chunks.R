@@ -3,12 +3,13 @@
 #' [qs_chunks()] gives a function that reads the next rows of a data frame each time it is called;
 #' [qs_apply()] calls a function with each piece. So a frame larger than memory can be walked.
 #'
-#' Of a riffle file that has an index, only the rows of one piece are in memory, and the system reads
-#' ahead those of the next; what can't be read by rows (columns that are lists, matrices or data frames)
-#' is read once and kept. Of any other file, and of a connection, all is read at once and kept.
+#' Of a riffle file that has an index, only the rows of one piece are in memory, and the system
+#' reads ahead those of the next; what can't be read by rows (columns that are lists, matrices or
+#' data frames) is read once and kept. Of any other file, and of a connection, all is read at once
+#' and kept.
 #'
-#' Pieces are what `x[from:to, , drop = FALSE]` gives, or `x[from:to, columns, drop = FALSE]`. A frame
-#' without rows has no pieces.
+#' Pieces are what `x[from:to, , drop = FALSE]` gives, or `x[from:to, columns, drop = FALSE]`. A
+#' frame without rows has no pieces.
 #'
 #' @param file The path of the file, a string, or a connection, as of [qs_read()].
 #' @param rows The number of rows in a piece, a whole number; the last one may have fewer.
@@ -18,8 +19,9 @@
 #' @param ... [qs_apply()]: further arguments of `f`. Else ignored.
 #' @param x,con What [qs_chunks()] returned.
 #'
-#' @return [qs_chunks()]: a function without arguments, of class `qs_chunks`. It returns the next piece, a
-#'   data frame, and at the end, or after [close()], `NULL`. The file is closed with its last piece.
+#' @return [qs_chunks()]: a function without arguments, of class `qs_chunks`. It returns the next
+#'   piece, a data frame, and at the end, or after [close()], `NULL`. The file is closed with its
+#'   last piece.
 #'
 #'   [qs_apply()]: a list of the values of `f`, in order; `list()` for a frame without rows.
 #'
@@ -41,7 +43,7 @@ qs_chunks <- function(file, rows = 1e6, columns = NULL, nthreads = qopt("nthread
   check_columns(columns)
   source <- open_source(file, function() qs_read(file, nthreads = nthreads), nthreads,
                         by_handle = is_string(file))
-  if (!is_frame(source)) source$fail(sprintf("it holds %s, and pieces are of data frames", source$what))
+  need_frame(source, "pieces are")
   new_chunks(remembering(source), rows, column_positions(source, columns),
              if (is.character(file)) sQuote(file, FALSE) else "the connection")
 }
@@ -49,7 +51,8 @@ qs_chunks <- function(file, rows = 1e6, columns = NULL, nthreads = qopt("nthread
 new_chunks <- function(source, rows, which, label) {
   n_rows <- source$n_rows
   done <- 0
-  simple <- Filter(function(k) source$simple[k], if (is.null(which)) seq_len(source$n) else sort(which))
+  at <- if (is.null(which)) seq_len(source$n) else sort(which)
+  simple <- at[source$simple[at]]
   stop_here <- function() {
     if (!is.null(source)) source$close()
     source <<- NULL
@@ -106,8 +109,8 @@ close.qs_chunks <- function(con, ...) {
 #' @export
 print.qs_chunks <- function(x, ...) {
   state <- environment(x)
-  count <- function(n) format(n, big.mark = ",", scientific = FALSE, trim = TRUE)
-  cat(sprintf("<qs_chunks> %s: %s of %s done, %s in a piece%s\n", state$label, count(state$done),
-              plural(state$n_rows, "row"), count(state$rows), if (is.null(state$source)) ", closed" else ""))
+  cat(sprintf("<qs_chunks> %s: %s of %s done, %s in a piece%s\n", state$label,
+              big_number(state$done), plural(state$n_rows, "row"), big_number(state$rows),
+              if (is.null(state$source)) ", closed" else ""))
   invisible(x)
 }

@@ -3,33 +3,33 @@
 #' [qs_open()] gives an object that stands for the data frame or list in a file: it has names,
 #' dimensions, elements, rows and columns, and reads what is asked for when it is asked for.
 #'
-#' Of a riffle file that has an index (all but small ones have) only the index is read, and later the
-#' blocks that hold what is asked for. It stays open, and is seen as it was then, even if another save
-#' replaces it, until [close()] or until the object is collected. Of any other file, and of a
-#' connection, all is read at once and kept.
+#' Of a riffle file that has an index (all but small ones have) only the index is read, and later
+#' the blocks that hold what is asked for. It stays open, and is seen as it was then, even if
+#' another save replaces it, until [close()] or until the object is collected. Of any other file,
+#' and of a connection, all is read at once and kept.
 #'
 #' Indexes are those of the object: `x[j]`, `x[i, j]`, `x[i, ]` and `x[, j]` of a data frame, with
-#' positive, negative, logical and name indexes, in any order and with repeats, drop as its class does: a
-#' `data.frame` gives the column itself where one is left, tibbles and data.tables do not. Of rows, those
-#' from the first to the last one asked for are read. Names are never completed, also by `$`; a name that
-#' is not there gives `NULL`.
+#' positive, negative, logical and name indexes, in any order and with repeats, drop as its class
+#' does: a `data.frame` gives the column itself where one is left, tibbles and data.tables do not.
+#' Of rows, those from the first to the last one asked for are read. Names are never completed, also
+#' by `$`; a name that is not there gives `NULL`.
 #'
 #' @param file The path of the file, a string, or a connection, as of [qs_read()].
 #' @param nthreads The number of threads to use, 1 to 256, the calling one included.
 #' @param x,object,con What [qs_open()] returned.
-#' @param i,j,drop,name,exact As for data frames and lists. A vector as `x[[i]]` is a path. `exact` is
-#'   of no account.
+#' @param i,j,drop,name,exact As for data frames and lists. A vector as `x[[i]]` is a path. `exact`
+#'   is of no account.
 #' @param value Not used: the object can't be changed.
 #' @param n The number of rows or elements; a negative one: all but so many.
 #' @param width The width of the lines, in characters.
 #' @param row.names,optional,pattern,... Passed on to the methods of what was read, or ignored.
 #'
-#' @return [qs_open()]: an object of class `qs_file`. `x[...]`, `head()` and `tail()` give data frames
-#'   of the file's class, or lists; `x$name` and `x[[i]]` an element. `x$meta` is what [qs_save()] kept as
-#'   `meta`, if there is no element of that name. `as.data.frame()` and `as.list()` read all. `names()`,
-#'   `length()`, `dim()` (so `nrow()` and `ncol()`), `dimnames()` and `row.names()` are those of the
-#'   object. `print()` and `format()` show a dozen lines with the types, first and last rows; `str()` the
-#'   structure.
+#' @return [qs_open()]: an object of class `qs_file`. `x[...]`, `head()` and `tail()` give data
+#'   frames of the file's class, or lists; `x$name` and `x[[i]]` an element. `x$meta` is what
+#'   [qs_save()] kept as `meta`, if there is no element of that name. `as.data.frame()` and
+#'   `as.list()` read all. `names()`, `length()`, `dim()` (so `nrow()` and `ncol()`), `dimnames()`
+#'   and `row.names()` are those of the object. `print()` and `format()` show a dozen lines with the
+#'   types, first and last rows; `str()` the structure.
 #'
 #'   Errors are of class `riffle_error`, see [riffle-package]; using it after [close()] is a
 #'   `riffle_error_closed`.
@@ -69,13 +69,15 @@ source_in <- function(x) {
 
 frame_in <- function(x, what) {
   source <- source_in(x)
-  if (!is_frame(source)) source$fail(sprintf("it holds %s, and %s is for data frames", source$what, what))
+  need_frame(source, paste(what, "is"))
   source
 }
 
 list_in <- function(x) {
   source <- source_in(x)
-  if (!source$is_list) source$fail(sprintf("it holds %s, which has no parts: qs_read() reads it", source$what))
+  if (!source$is_list) {
+    source$fail(sprintf("it holds %s, which has no parts: qs_read() reads it", source$what))
+  }
   source
 }
 
@@ -90,7 +92,7 @@ close.qs_file <- function(con, ...) {
   invisible(NULL)
 }
 
-# ---- names and dimensions -----------------------------------------------------------------------
+# ---- names and dimensions -------------------------------------------------------------------
 
 #' @rdname qs_open
 #' @export
@@ -130,7 +132,7 @@ all_row_names <- function(source) source$row_names(1, source$n_rows)
   grep(pattern, names(x), value = TRUE)
 }
 
-# ---- elements -------------------------------------------------------------------------------------
+# ---- elements -------------------------------------------------------------------------------
 
 #' @rdname qs_open
 #' @export
@@ -159,7 +161,9 @@ element_named <- function(source, name) {
 #' @export
 `[.qs_file` <- function(x, i, j, drop) {
   source <- list_in(x)
-  if (nargs() - (!missing(drop)) < 3) return(if (missing(i)) read_all(source) else elements_at(source, i))
+  if (nargs() - (!missing(drop)) < 3) {
+    return(if (missing(i)) read_all(source) else elements_at(source, i))
+  }
   frame_in(x, "x[i, j]")
   which <- if (!missing(j)) columns_at(source, j)
   frame <- read_frame(source, which, if (!missing(i)) rows_at(source, i))
@@ -219,7 +223,7 @@ read_all <- function(source) {
   object
 }
 
-# ---- rows -----------------------------------------------------------------------------------------
+# ---- rows -----------------------------------------------------------------------------------
 
 #' @rawNamespace S3method(utils::head, qs_file)
 #' @rdname qs_open
@@ -247,7 +251,7 @@ as.data.frame.qs_file <- function(x, row.names = NULL, optional = FALSE, ...) {
 #' @export
 as.list.qs_file <- function(x, ...) as.list(read_all(source_in(x)), ...)
 
-# ---- nothing can be changed ---------------------------------------------------------------------------
+# ---- nothing can be changed -----------------------------------------------------------------
 
 refuse_change <- function(x, ..., value) {
   source_in(x)
@@ -272,7 +276,7 @@ refuse_change <- function(x, ..., value) {
 #' @export
 `names<-.qs_file` <- refuse_change
 
-# ---- print --------------------------------------------------------------------------------------------
+# ---- print ----------------------------------------------------------------------------------
 
 #' @rdname qs_open
 #' @export
@@ -285,8 +289,8 @@ print.qs_file <- function(x, ...) {
 #' @export
 format.qs_file <- function(x, width = getOption("width"), ...) {
   source <- source_in(x)
-  lines <- if (is_frame(source)) frame_lines(source, width) else if (source$is_list) list_lines(source)
-  c(format_title(x), lines)
+  c(format_title(x),
+    if (is_frame(source)) frame_lines(source, width) else if (source$is_list) list_lines(source))
 }
 
 format_title <- function(x) {
@@ -304,21 +308,23 @@ describe_file <- function(source) {
 }
 
 plural <- function(n, unit) {
-  paste0(format(n, big.mark = ",", scientific = FALSE, trim = TRUE), " ", unit, if (n != 1) "s")
+  paste0(big_number(n), " ", unit, if (n != 1) "s")
 }
+
+big_number <- function(n) format(n, big.mark = ",", scientific = FALSE, trim = TRUE)
 
 # The first and last rows, below names and types: as many columns as there is room for.
 frame_lines <- function(source, width) {
+  source <- remembering(source)
   n <- source$n_rows
   ends <- if (n <= 8) list(row_span(1, n)) else list(row_span(1, 4), row_span(n - 2, 3))
-  # a line of dots between the ends
-  join <- function(texts) if (length(texts) > 1) c(texts[[1]], "...", texts[[2]]) else texts[[1]]
-  row_names <- lapply(ends, function(rows) as.character(source$row_names(rows$from, rows$n)))
-  lines <- format(c("", "", cut_text(join(row_names), width %/% 4)))
+  with_dots <- function(texts) if (n <= 8) texts else append(texts, "...", 4)
+  labels <- lapply(ends, function(rows) as.character(source$row_names(rows$from, rows$n)))
+  lines <- format(c("", "", cut_text(with_dots(unlist(labels)), width %/% 4)))
   names <- source$attributes$names
   for (k in seq_len(source$n)) {
     columns <- lapply(ends, function(rows) read_columns(source, k, rows, TRUE)[[1]])
-    column <- c(names[k], type_label(columns[[1]]), join(lapply(columns, cell_texts)))
+    column <- c(names[k], type_label(columns[[1]]), with_dots(cell_texts(columns)))
     wider <- paste(lines, formatC(column, width = max(nchar(column, "width"))))
     if (max(nchar(wider, "width")) > width) return(c(lines, more_columns(names[k:source$n], width)))
     lines <- wider
@@ -342,10 +348,14 @@ type_label <- function(x) {
   sprintf("<%s>", label)
 }
 
-cell_texts <- function(x) {
-  n <- NROW(x)
-  text <- if (length(dim(x)) < 2) tryCatch(trimws(format(x)), error = function(e) NULL)
-  if (length(text) == n) cut_text(text, 20) else rep("...", n)
+# Bare numbers with as many digits at both ends.
+cell_texts <- function(columns) {
+  is_bare <- is.numeric(columns[[1]]) && is.null(attributes(columns[[1]]))
+  if (is_bare) columns <- list(unlist(columns))
+  unlist(lapply(columns, function(x) {
+    text <- if (length(dim(x)) < 2) tryCatch(trimws(format(x)), error = function(e) NULL)
+    if (length(text) == NROW(x)) cut_text(text, 20) else rep("...", NROW(x))
+  }))
 }
 
 cut_text <- function(text, width) {
@@ -359,11 +369,11 @@ list_lines <- function(source) {
   shown <- seq_len(min(source$n, 10))
   names <- source$attributes$names
   table <- align(list(
-    name = if (is.null(names)) format(shown) else cut_text(names[shown], 30), type = all$type[shown],
-    class = all$class[shown],
-    length = format(all$length[shown], big.mark = ",", scientific = FALSE, trim = TRUE)
+    name = if (is.null(names)) format(shown) else cut_text(names[shown], 30),
+    type = all$type[shown], class = all$class[shown], length = big_number(all$length[shown])
   ), right = "length")
-  c(if (length(shown)) paste0("  ", table), if (source$n > 10) sprintf("  and %s", plural(source$n - 10, "more element")))
+  c(if (length(shown)) paste0("  ", table),
+    if (source$n > 10) sprintf("  and %s", plural(source$n - 10, "more element")))
 }
 
 #' @rawNamespace S3method(utils::str, qs_file)

@@ -1,7 +1,8 @@
 # Parts of a file: some columns and rows of a data frame, some elements of a list.
 #
-# All is read from a source, which is one of two kinds: a handle of C's on a file with an index, of which
-# only what is asked for is read, or an object in memory, for every other file. A source is a list of
+# All is read from a source, which is one of two kinds: a handle of C's on a file with an index, of
+# which only what is asked for is read, or an object in memory, for every other file. A source is
+# a list of
 #   is_list     whether there are parts
 #   n           how many elements it has
 #   simple      of which of these a range can be read
@@ -28,7 +29,9 @@ part_open <- function(file) NULL
 fail_for <- function(file) {
   is_path <- is.character(file)
   subject <- if (is_path) file else "the connection"
-  function(reason, class = "riffle_error_argument") abort(class, c("Can't read ", subject, reason), is_path)
+  function(reason, class = "riffle_error_argument") {
+    abort(class, c("Can't read ", subject, reason), is_path)
+  }
 }
 
 handle_source <- function(handle, fail, nthreads, data_only) {
@@ -110,14 +113,16 @@ sequence_from <- function(from, n) if (n > 0) from:(from + n - 1) else integer()
 
 is_frame <- function(source) !is.null(source$n_rows)
 
+need_frame <- function(source, what) {
+  if (is_frame(source)) return()
+  source$fail(sprintf("it holds %s, and %s for data frames", source$what, what))
+}
+
 # ---- qs_read() ------------------------------------------------------------------------------
 
 read_part <- function(source, columns, from, to, select) {
   if (!is.null(select)) return(read_select(source, as_path(select)))
-  if (!is_frame(source)) {
-    given <- if (!is.null(columns)) "`columns` is" else "`from` and `to` are"
-    source$fail(sprintf("it holds %s, and %s for data frames", source$what, given))
-  }
+  need_frame(source, if (!is.null(columns)) "`columns` is" else "`from` and `to` are")
   rows <- if (!is.null(from) || !is.null(to)) row_range(from, to, source$n_rows)
   read_frame(source, column_positions(source, columns), rows)
 }
@@ -160,7 +165,7 @@ check_select <- function(select) {
   if (!length(path)) abort_argument("select", takes, select)
   for (step in path) check_index(step, "select", takes)
   if (!all(lengths(path[-length(path)]) == 1)) {
-    abort_argument("select", "a path each of whose steps but the last is one name or position", select)
+    abort_argument("select", "a path with one name or position in each step but the last", select)
   }
 }
 
@@ -207,7 +212,7 @@ sticky_columns <- function(source, which) {
   c(which, setdiff(geometry, c(which, NA)))
 }
 
-# ---- elements of a list -----------------------------------------------------------------------
+# ---- elements of a list ---------------------------------------------------------------------
 
 read_select <- function(source, path) {
   value <- read_step(source, path[[1]])
@@ -234,7 +239,7 @@ read_elements <- function(source, which) {
   source$read(at)[match(which, at)]
 }
 
-# ---- rows -------------------------------------------------------------------------------------
+# ---- rows -----------------------------------------------------------------------------------
 
 # Rows are list(from, n, index): `n` from `from` on, of these the ones that `index` tells, or all.
 row_range <- function(from, to, n_rows) {
@@ -262,8 +267,9 @@ row_numbers <- function(rows) {
 
 # ---- data frames ------------------------------------------------------------------------------
 
-# `which` are the columns' positions, NULL for all; `rows` as above, NULL for all. Frames that `keep`
-# the attributes of columns without a class are those of vctrs and data.table; base drops them.
+# `which` are the columns' positions, NULL for all; `rows` as above, NULL for all. Frames that
+# `keep` the attributes of columns without a class are those of vctrs and data.table; base drops
+# them.
 read_frame <- function(source, which = NULL, rows = NULL, keep = keeps_attributes(source)) {
   at <- if (is.null(which)) seq_len(source$n) else which
   frame <- read_columns(source, at, rows, keep)
@@ -279,7 +285,8 @@ read_columns <- function(source, which, rows, keep) {
   columns <- vector("list", length(at))
   ranged <- source$simple[at]
   if (any(ranged)) {
-    columns[ranged] <- lapply(source$read(at[ranged], rows$from, rows$n), slice_range, rows$index, keep)
+    parts <- source$read(at[ranged], rows$from, rows$n)
+    columns[ranged] <- lapply(parts, slice_range, rows$index, keep)
   }
   if (!all(ranged)) {
     columns[!ranged] <- lapply(source$read(at[!ranged]), slice, row_numbers(rows), keep)
@@ -305,8 +312,9 @@ slice <- function(x, i, keep) {
     return(read_frame(source, NULL, row_picks(i), keep || keeps_attributes(source)))
   }
   part <- slice_dims(x, i, keep)
-  is_bare <- !is.object(x) || !(isS4(x) || has_subset_method(x))
-  if (is.object(x) && is_bare || keep && (is_bare || is.atomic(x))) restore_attributes(part, x) else part
+  has_own <- isS4(x) || has_subset_method(x)
+  kept <- if (has_own) keep && is.atomic(x) else keep || is.object(x)
+  if (kept) restore_attributes(part, x) else part
 }
 
 # Base takes x[i] of arrays with more dimensions than a matrix.
@@ -335,13 +343,14 @@ has_subset_method <- function(x) {
 # But for those that go by the elements.
 restore_attributes <- function(part, x) {
   if (inherits(x, "ts")) return(part)
-  lost <- setdiff(names(attributes(x)), c(names(attributes(part)), "names", "dim", "dimnames", "tsp"))
+  by_element <- c("names", "dim", "dimnames", "tsp")
+  lost <- setdiff(names(attributes(x)), c(names(attributes(part)), by_element))
   for (name in lost) attr(part, name) <- attr(x, name, exact = TRUE)
   part
 }
 
-# Base keeps other attributes where no columns are chosen, as x[i, ] does. Frames of other classes need
-# theirs.
+# Base keeps other attributes where no columns are chosen, as x[i, ] does. Frames of other classes
+# need theirs.
 frame_attributes <- function(source, which, rows, keep) {
   about <- source$attributes
   is_base <- identical(about$class, "data.frame")
@@ -365,7 +374,7 @@ part_row_names <- function(source, rows, keep) {
   make.unique(as.character(names))
 }
 
-# ---- frames of other packages -------------------------------------------------------------------
+# ---- frames of other packages ---------------------------------------------------------------
 
 # `grouped`: all columns that a grouped frame is grouped by are there.
 mend_frame <- function(frame, rows, grouped) {
@@ -412,8 +421,9 @@ mend_groups <- function(frame) {
     return(frame)
   }
   if (!is_grouped) {
-    # which takes expressions
-    return(do.call(getExportedValue("dplyr", "rowwise"), c(list(frame), lapply(vars, as.name)), quote = TRUE))
+    rowwise <- getExportedValue("dplyr", "rowwise")
+    # it takes expressions
+    return(do.call(rowwise, c(list(frame), lapply(vars, as.name)), quote = TRUE))
   }
   if (!length(vars)) return(frame)
   drop <- !isFALSE(attr(groups, ".drop"))

@@ -37,24 +37,24 @@
 #' memory first. A socket must be open.
 #'
 #' @section Parts of a file:
-#' With `columns`, `from` and `to`, or `select`, of a riffle file that has an index (all but small ones
-#' have) only what is asked for is read, and the checksums of only these blocks are verified. Of any
-#' other file, a connection, and with a `refhook`, all is read and the rest dropped.
+#' With `columns`, `from` and `to`, or `select`, of a riffle file that has an index (all but small
+#' ones have) only what is asked for is read, and the checksums of only these blocks are verified.
+#' Of any other file, a connection, and with a `refhook`, all is read and the rest dropped.
 #'
 #' The part of a data frame is what `x[columns]` and `x[from:to, , drop = FALSE]` give, row names
 #' included. A data frame of base R, and those of classes that riffle does not know, take a column's
 #' rows by the `[` method of its class; where there is none, because its package is not loaded, the
 #' attributes are kept as they are. Tibbles and data.tables keep attributes also of columns without
-#' a class. The attributes of a data frame itself are kept if its class is not just `"data.frame"`: that
-#' drops them where columns are chosen.
+#' a class. The attributes of a data frame itself are kept if its class is not just `"data.frame"`:
+#' that drops them where columns are chosen.
 #'
-#' A data.table keeps of its key what is there of it, and gets its spare columns if data.table is loaded.
-#' An sf frame keeps its geometry, asked for or not; the bounding box of some of its rows is that of
-#' all unless sf is loaded. Groups of dplyr are made anew by dplyr; without it they are dropped with
-#' a warning of class `riffle_warning`.
+#' A data.table keeps of its key what is there of it, and gets its spare columns if data.table is
+#' loaded. An sf frame keeps its geometry, asked for or not; the bounding box of some of its rows is
+#' that of all unless sf is loaded. Groups of dplyr are made anew by dplyr; without it they are
+#' dropped with a warning of class `riffle_warning`.
 #'
-#' A column or element that is not there, and a part of an object that is no data frame or list, is an
-#' error of class `riffle_error_argument`.
+#' A column or element that is not there, and a part of an object that is no data frame or list, is
+#' an error of class `riffle_error_argument`.
 #'
 #' @param file The path of the file, a string, or a connection, such as one made by
 #'   [rawConnection()], [file()], [gzfile()], [gzcon()], [url()], [pipe()], [fifo()] or
@@ -72,8 +72,8 @@
 #'   shall have, each once. `NULL` for all.
 #' @param from,to The first and last row of a data frame to read, whole numbers. `NULL`: the frame's
 #'   first and last. A `to` beyond the end is the end, a `from` beyond it gives no rows.
-#' @param select The element of a list to read, by its name or position, as `[[` would; several, for a
-#'   list of these, as `[` would; or as a list the steps of a path: `list("metrics", "auc")` is
+#' @param select The element of a list to read, by its name or position, as `[[` would; several, for
+#'   a list of these, as `[` would; or as a list the steps of a path: `list("metrics", "auc")` is
 #'   `x[["metrics"]][["auc"]]`, and the last step may be several. Names are never completed.
 #' @param lazy `TRUE` to get a data frame or list whose elements are read when they are first used.
 #'

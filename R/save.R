@@ -57,10 +57,10 @@
 #' @param progress `TRUE` to show a progress bar, with throughput and time left, once saving has
 #'   taken 2 seconds; it needs the cli package, without which there is none. `NULL`: as the option
 #'   `riffle.progress` says or, if that is not set, only in an interactive session.
-#' @param meta A list, each element with a name of its own, of plain data to keep beside the object, at
-#'   most 1 MiB as [marshall()] makes it: where the object comes from, units, a version. It is no part
-#'   of the object; `qs_info(file)$meta` and `qs_open(file)$meta` give it without reading that. Only
-#'   riffle's own format has it.
+#' @param meta A list, each element with a name of its own, of plain data to keep beside the object,
+#'   at most 1 MiB as [marshall()] makes it: where the object comes from, units, a version. It is no
+#'   part of the object; `qs_info(file)$meta` and `qs_open(file)$meta` give it without reading that.
+#'   Only riffle's own format has it.
 #'
 #' @return `NULL`, invisibly. Errors are of class `riffle_error`, see [riffle-package].
 #'

@@ -7,7 +7,8 @@ test_that("pieces are the rows in order, and then no more", {
       rows <- n %/% 3 + 1
       next_piece <- qs_chunks(path, rows)
       for (from in c(1, rows + 1, 2 * rows + 1)) {
-        expect_part(next_piece(), x[from:min(from + rows - 1, n), , drop = FALSE], sprintf("rows from %d of %s", from, name))
+        expect_part(next_piece(), x[from:min(from + rows - 1, n), , drop = FALSE],
+                    sprintf("rows from %d of %s", from, name))
       }
       expect_null(next_piece())
       expect_null(next_piece())
@@ -79,7 +80,7 @@ test_that("errors of arguments, the file and the function", {
   expect_error(qs_apply(path, 1), "not a function")
   qs_save(list(a = 1), path)
   expect_riffle_error(qs_chunks(path), "argument",
-                      "it holds an object of class 'list' and length 1, and pieces are of data frames")
+                      "it holds an object of class 'list' and length 1, and pieces are for data frames")
 })
 
 test_that("the file is closed with its last piece, by close() and after an error", {
@@ -118,7 +119,8 @@ test_that("print() tells how far it has got", {
   path <- save_as(data.frame(x = 1:2500), "riffle")
   next_piece <- qs_chunks(path, 1000)
   next_piece()
-  expect_output(print(next_piece), sprintf("<qs_chunks> '%s': 1,000 of 2,500 rows done, 1,000 in a piece", path), fixed = TRUE)
+  told <- sprintf("<qs_chunks> '%s': 1,000 of 2,500 rows done, 1,000 in a piece", path)
+  expect_output(print(next_piece), told, fixed = TRUE)
   next_piece()
   next_piece()
   expect_output(print(next_piece), "2,500 of 2,500 rows done, 1,000 in a piece, closed", fixed = TRUE)

@@ -82,13 +82,16 @@ test_that("elements of an open file are those of the object", {
   opened <- qs_open(save_as(x, "riffle"))
   expect_identical(opened[[c("inner", "deep", "six")]], 6)
   expect_identical(opened[[c(3, 1, 1)]], 5)
-  for (i in list(1, c("inner", "a"), -(3:300), c(TRUE, FALSE), 3:1, c(1, NA), c("a", "none"), 400, integer())) {
+  indexes <- list(1, c("inner", "a"), -(3:300), c(TRUE, FALSE), 3:1, c(1, NA), c("a", "none"), 400, integer())
+  for (i in indexes) {
     expect_identical(opened[i], x[i])
   }
   expect_null(opened$b)
   expect_riffle_error(opened[[305]], "argument", "it has no element 305, only 304")
   expect_riffle_error(opened[[c("inner", "none")]], "argument", "it has no element 'none'")
-  for (i in list(0, -1, NA, TRUE, character(), list(1))) expect_riffle_error(opened[[i]], "argument", "`i` must be")
+  for (i in list(0, -1, NA, TRUE, character(), list(1))) {
+    expect_riffle_error(opened[[i]], "argument", "`i` must be")
+  }
   close(opened)
 })
 
@@ -141,7 +144,8 @@ test_that("what is not there is an error, and nothing can be changed", {
   expect_riffle_error(qs_open(file.path(tempdir(), "none.rif")), "io")
   expect_riffle_error(qs_open(1), "argument", "`file`")
   opened <- qs_open(save_as(1:3, "riffle"))
-  expect_riffle_error(opened[1], "argument", "it holds an object of class 'integer' and length 3, which has no parts")
+  expect_riffle_error(opened[1], "argument",
+                      "it holds an object of class 'integer' and length 3, which has no parts")
   expect_riffle_error(opened$a, "argument", "which has no parts")
   expect_output(print(opened), "an object of class 'integer' and length 3", fixed = TRUE)
   opened <- qs_open(save_as(list(1, 2), "riffle"))

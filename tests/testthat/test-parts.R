@@ -273,7 +273,8 @@ test_that("sf frames keep their geometry", {
   st_sfc <- from("sf", "st_sfc")
   for (n in small_and_large %/% 10) {
     points <- st_sfc(lapply(seq_len(n), function(i) from("sf", "st_point")(c(i, i %% 7))))
-    x <- from("sf", "st_sf")(a = seq_len(n), b = rep(letters, length.out = n), geometry = points, agr = "constant")
+    x <- from("sf", "st_sf")(a = seq_len(n), b = rep(letters, length.out = n), geometry = points,
+                             agr = "constant")
     path <- save_as(x, "riffle")
     expect_identical(qs_read(path, columns = "b"), x["b"])
     expect_identical(qs_read(path, columns = c("geometry", "a")), x[c("geometry", "a")])

@@ -528,6 +528,7 @@ test_that("validate_checksum changes nothing for a good file", {
 
 test_that("the arguments are those of qs2, in their order, then ours", {
   expect_identical(names(formals(qs_read)), c("file", "validate_checksum", "nthreads", "refhook", "data_only",
-                                              "progress"))
+                                              "progress", "columns", "from", "to",
+                                              "select", "lazy"))
   expect_identical(names(formals(qs_deserialize)), c("input", "validate_checksum", "nthreads", "refhook", "data_only"))
 })

@@ -10,7 +10,8 @@ test_that("qs_save() returns NULL invisibly, prints nothing and leaves the rando
 
 test_that("the arguments are those of qs2, in their order, then ours", {
   expect_identical(names(formals(qs_save)), c("object", "file", "compress_level", "shuffle",
-                                              "nthreads", "codec", "refhook", "format", "progress"))
+                                              "nthreads", "codec", "refhook", "format", "progress",
+                                              "meta"))
   expect_identical(names(formals(qs_serialize)), c("object", "compress_level", "shuffle",
                                                    "nthreads", "codec", "refhook"))
 })
