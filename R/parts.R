@@ -24,7 +24,7 @@ open_source <- function(file, whole, nthreads, data_only = FALSE, by_handle = is
   handle_source(handle, fail_for(file), nthreads, data_only)
 }
 
-part_open <- function(file) NULL
+part_open <- function(file) .Call(ffi_part_open, file)
 
 fail_for <- function(file) {
   is_path <- is.character(file)
