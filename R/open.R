@@ -50,7 +50,13 @@
 qs_open <- function(file, nthreads = qopt("nthreads")) {
   source <- open_source(file, function() qs_read(file, nthreads = nthreads), nthreads,
                         by_handle = is_string(file))
+  if (is.null(source$meta)) source$meta <- meta_beside(file)
   new_file(source, if (is.character(file)) sQuote(file, FALSE) else "the connection")
+}
+
+# That of a file whose object has no directory. What has no length may be a pipe, which has been read.
+meta_beside <- function(file) {
+  if (is_string(file) && isTRUE(file.size(file) > 0)) qs_info(file)$meta
 }
 
 # The state is an environment, so that close() is seen by all who have the object.
@@ -137,9 +143,9 @@ all_row_names <- function(source) source$row_names(1, source$n_rows)
 #' @rdname qs_open
 #' @export
 `$.qs_file` <- function(x, name) {
-  source <- list_in(x)
+  source <- source_in(x)
   if (name == "meta" && !"meta" %in% source$attributes$names) return(source$meta)
-  element_named(source, name)
+  element_named(list_in(x), name)
 }
 
 #' @rdname qs_open
@@ -162,7 +168,7 @@ element_named <- function(source, name) {
 `[.qs_file` <- function(x, i, j, drop) {
   source <- list_in(x)
   if (nargs() - (!missing(drop)) < 3) {
-    return(if (missing(i)) read_all(source) else elements_at(source, i))
+    return(if (missing(i)) source$whole() else elements_at(source, i))
   }
   frame_in(x, "x[i, j]")
   which <- if (!missing(j)) columns_at(source, j)
@@ -183,7 +189,7 @@ elements_at <- function(source, i) {
 index_at <- function(n, names, i, source) {
   if (is.list(i) || is.matrix(i)) source$fail("a list or matrix is no index for it")
   at <- seq_len(n)
-  names(at) <- names
+  if (!is.null(names)) names(at) <- names
   at[i]
 }
 
@@ -214,15 +220,6 @@ drop_frame <- function(frame, source, drop) {
   if (isTRUE(drop) && length(frame) == 1) .subset2(frame, 1) else frame
 }
 
-# The object itself.
-read_all <- function(source) {
-  if (!is.null(source$object)) return(source$object)
-  object <- source$read(seq_len(source$n))
-  row_names <- source$row_names()
-  attributes(object) <- c(source$attributes, if (!is.null(row_names)) list(row.names = row_names))
-  object
-}
-
 # ---- rows -----------------------------------------------------------------------------------
 
 #' @rawNamespace S3method(utils::head, qs_file)
@@ -244,12 +241,12 @@ some_of <- function(source, n, at_end) {
 #' @rdname qs_open
 #' @export
 as.data.frame.qs_file <- function(x, row.names = NULL, optional = FALSE, ...) {
-  as.data.frame(read_all(source_in(x)), row.names = row.names, optional = optional, ...)
+  as.data.frame(source_in(x)$whole(), row.names = row.names, optional = optional, ...)
 }
 
 #' @rdname qs_open
 #' @export
-as.list.qs_file <- function(x, ...) as.list(read_all(source_in(x)), ...)
+as.list.qs_file <- function(x, ...) as.list(source_in(x)$whole(), ...)
 
 # ---- nothing can be changed -----------------------------------------------------------------
 

@@ -12,6 +12,7 @@
 #   read(which, from, n)  a list of elements, whole or `n` of each, `from` there; `which` ascends
 #   row_names(from, n)    a vector, or as stored without a range: c(NA, -n) if they only count
 #   elements()            of each: type, class, length
+#   whole()     the object
 #   advise(which, from, n)  that this will be read soon
 #   close()
 #   what        the object in a few words, for messages
@@ -59,6 +60,7 @@ handle_source <- function(handle, fail, nthreads, data_only) {
       read(at, from, n)[[1]]
     },
     elements = function() about$elements,
+    whole = function() .Call(ffi_part_whole, handle, nthreads, data_only),
     advise = function(which, from, n) .Call(ffi_part_advise, handle, as.integer(which), from, n),
     close = function() .Call(ffi_part_close, handle),
     what = describe_as(attributes$class, n), fail = fail
@@ -76,6 +78,7 @@ memory_source <- function(object, fail) {
     read = function(which, from = NULL, n = NULL) lapply(which, function(k) element(object, k)),
     row_names = function(from = NULL, n = NULL) in_range(.row_names_info(object, 0L), from, n),
     elements = function() describe_elements(object),
+    whole = function() object,
     advise = function(which, from, n) NULL, close = function() NULL,
     what = describe(object), fail = fail, object = object
   )

@@ -99,7 +99,7 @@ qs_save <- function(object, file, compress_level = qopt("compress_level"),
   if (missing(compress_level) && is_foreign(format)) compress_level <- foreign_level[[format]]
   if (identical(format, "rds") && compresses(file)) format <- "stream"
   .Call(ffi_save, object, to$file, compress_level, shuffle, nthreads, codec, refhook, format, progress,
-        NULL)
+        meta)
   if (!is.null(to$finish)) to$finish()
   invisible(NULL)
 }

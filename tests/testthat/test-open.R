@@ -152,6 +152,28 @@ test_that("what is not there is an error, and nothing can be changed", {
   expect_riffle_error(opened[1, 2], "argument", "x[i, j] is for data frames")
 })
 
+test_that("metadata is kept beside the object, and no part of it", {
+  meta <- list(source = "survey 7", limits = c(0, 1), day = as.Date("2020-01-01"))
+  path <- withr::local_tempfile(fileext = ".rif")
+  objects <- list(mtcars, example_frames(20000)$plain, list(a = 1), list())
+  for (x in objects) {
+    qs_save(x, path, meta = meta)
+    opened <- qs_open(path)
+    expect_identical(opened$meta, meta)
+    expect_identical(as.list(opened), as.list(x))
+    expect_identical(qs_read(path), x)
+    close(opened)
+  }
+  qs_save(list(meta = "its own"), path, meta = meta)
+  opened <- qs_open(path)
+  expect_identical(opened$meta, "its own")
+  close(opened)
+  qs_save(mtcars, path)
+  opened <- qs_open(path)
+  expect_null(opened$meta)
+  close(opened)
+})
+
 test_that("a closed file says so", {
   for (n in small_and_large) {
     path <- save_as(example_frames(n)$plain, "riffle")

@@ -28,7 +28,7 @@ test_that("parts are the same by one thread and by several, each codec, filtered
   for (codec in c("zstd", "lz4", "none")) {
     for (shuffle in c(TRUE, FALSE)) {
       path <- withr::local_tempfile(fileext = ".rif")
-      qs_save(x, path, codec = codec, shuffle = shuffle)
+      qs_save(x, path, codec = codec, shuffle = shuffle, meta = list(note = "needs an index"))
       for (nthreads in c(1, 2, 5)) {
         part <- qs_read(path, nthreads = nthreads, columns = c("text", "id", "wave"), from = 4999, to = 15001)
         expect_part(part, x[4999:15001, c("text", "id", "wave")], paste(codec, shuffle, nthreads))
