@@ -50,7 +50,7 @@
 qs_open <- function(file, nthreads = qopt("nthreads")) {
   source <- open_source(file, function() qs_read(file, nthreads = nthreads), nthreads,
                         by_handle = is_string(file))
-  if (is.null(source$meta)) source$meta <- meta_beside(file)
+  if (!source$by_handle) source$meta <- meta_beside(file)
   new_file(source, if (is.character(file)) sQuote(file, FALSE) else "the connection")
 }
 

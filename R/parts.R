@@ -3,6 +3,7 @@
 # All is read from a source, which is one of two kinds: a handle of C's on a file with an index, of
 # which only what is asked for is read, or an object in memory, for every other file. A source is
 # a list of
+#   by_handle   which kind it is
 #   is_list     whether there are parts
 #   n           how many elements it has
 #   simple      of which of these a range can be read
@@ -37,34 +38,39 @@ fail_for <- function(file) {
 
 handle_source <- function(handle, fail, nthreads, data_only) {
   about <- .Call(ffi_part_about, handle)
-  n <- about$n
   read <- function(which, from = NULL, n = NULL) {
     .Call(ffi_part_read, handle, as.integer(which), from, n, nthreads, data_only)
   }
   is_row_names <- about$attributes$name == "row.names"
-  others <- which(!is_row_names)
-  attributes <- read(n + others)
-  names(attributes) <- about$attributes$name[others]
-  at <- n + which(is_row_names)
-  simple <- about$attributes$simple[is_row_names]
-  compact <- if (any(about$attributes$length[is_row_names] <= 2)) read(at)[[1]]
+  # those that only count, or are as short, with the other attributes
+  short <- which(!is_row_names | about$attributes$length <= 2)
+  attributes <- read(about$n + short)
+  names(attributes) <- about$attributes$name[short]
   list(
-    is_list = TRUE, n = n, simple = about$elements$simple, attributes = attributes,
+    by_handle = TRUE, is_list = TRUE, n = about$n, simple = about$elements$simple,
+    attributes = attributes[names(attributes) != "row.names"],
     n_rows = if ("data.frame" %in% attributes$class) {
-      if (is.null(compact)) sum(about$attributes$length[is_row_names]) else count_of(compact)
+      if (is.null(attributes$row.names)) sum(about$attributes$length[is_row_names])
+      else count_of(attributes$row.names)
     },
     meta = get_meta(about$meta), read = read,
-    row_names = function(from = NULL, n = NULL) {
-      if (!is.null(compact) || !length(at)) return(in_range(compact, from, n))
-      if (is.null(from) || !simple) return(in_range(read(at)[[1]], from, n))
-      read(at, from, n)[[1]]
-    },
+    row_names = row_names_reader(attributes$row.names, about$n + which(is_row_names),
+                                 about$attributes$simple[is_row_names], read),
     elements = function() about$elements,
     whole = function() .Call(ffi_part_whole, handle, nthreads, data_only),
     advise = function(which, from, n) .Call(ffi_part_advise, handle, as.integer(which), from, n),
     close = function() .Call(ffi_part_close, handle),
-    what = describe_as(attributes$class, n), fail = fail
+    what = describe_as(attributes$class, about$n), fail = fail
   )
+}
+
+# Row names that have been read, or else where they are, and whether by range.
+row_names_reader <- function(known, at, simple, read) {
+  function(from = NULL, n = NULL) {
+    if (!is.null(known) || !length(at)) return(in_range(known, from, n))
+    if (is.null(from) || !simple) return(in_range(read(at)[[1]], from, n))
+    read(at, from, n)[[1]]
+  }
 }
 
 memory_source <- function(object, fail) {
@@ -72,7 +78,7 @@ memory_source <- function(object, fail) {
   about$row.names <- NULL
   n <- if (is.list(object) || is.atomic(object)) length(unclass(object)) else 0
   list(
-    is_list = is.list(object), n = n, simple = logical(n), attributes = about,
+    by_handle = FALSE, is_list = is.list(object), n = n, simple = logical(n), attributes = about,
     n_rows = if (is.list(object) && is.data.frame(object)) .row_names_info(object, 2L),
     meta = NULL,
     read = function(which, from = NULL, n = NULL) lapply(which, function(k) element(object, k)),
