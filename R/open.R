@@ -102,7 +102,7 @@ close.qs_file <- function(con, ...) {
 
 #' @rdname qs_open
 #' @export
-names.qs_file <- function(x) source_in(x)$attributes$names
+names.qs_file <- function(x) source_in(x)$attributes[["names"]]
 
 #' @rdname qs_open
 #' @export
@@ -115,15 +115,15 @@ length.qs_file <- function(x) {
 #' @export
 dim.qs_file <- function(x) {
   source <- source_in(x)
-  if (is_frame(source)) as.integer(c(source$n_rows, source$n)) else source$attributes$dim
+  if (is_frame(source)) as.integer(c(source$n_rows, source$n)) else source$attributes[["dim"]]
 }
 
 #' @rdname qs_open
 #' @export
 dimnames.qs_file <- function(x) {
   source <- source_in(x)
-  if (!is_frame(source)) return(source$attributes$dimnames)
-  list(as.character(all_row_names(source)), source$attributes$names)
+  if (!is_frame(source)) return(source$attributes[["dimnames"]])
+  list(as.character(all_row_names(source)), source$attributes[["names"]])
 }
 
 #' @rdname qs_open
@@ -144,7 +144,7 @@ all_row_names <- function(source) source$row_names(1, source$n_rows)
 #' @export
 `$.qs_file` <- function(x, name) {
   source <- source_in(x)
-  if (name == "meta" && !"meta" %in% source$attributes$names) return(source$meta)
+  if (name == "meta" && !"meta" %in% source$attributes[["names"]]) return(source$meta)
   element_named(list_in(x), name)
 }
 
@@ -159,7 +159,7 @@ all_row_names <- function(source) source$row_names(1, source$n_rows)
 }
 
 element_named <- function(source, name) {
-  at <- match(name, source$attributes$names)
+  at <- match(name, source$attributes[["names"]])
   if (!is.na(at) && nzchar(name)) source$read(at)[[1]]
 }
 
@@ -178,7 +178,7 @@ element_named <- function(source, name) {
 
 elements_at <- function(source, i) {
   if (is_frame(source)) return(read_frame(source, columns_at(source, i)))
-  at <- index_at(source$n, source$attributes$names, i, source)
+  at <- index_at(source$n, source$attributes[["names"]], i, source)
   elements <- vector("list", length(at))
   elements[!is.na(at)] <- read_elements(source, unname(at[!is.na(at)]))
   names(elements) <- names(at)
@@ -194,7 +194,7 @@ index_at <- function(n, names, i, source) {
 }
 
 columns_at <- function(source, j) {
-  at <- index_at(source$n, source$attributes$names, j, source)
+  at <- index_at(source$n, source$attributes[["names"]], j, source)
   if (!anyNA(at)) return(sticky_columns(source, unname(at)))
   missing <- if (is.character(j)) sQuote(j[is.na(at)][1], FALSE) else max(j, na.rm = TRUE)
   source$fail(sprintf("it has no column %s", missing))
@@ -296,11 +296,11 @@ format_title <- function(x) {
 
 describe_file <- function(source) {
   if (is_frame(source)) {
-    return(sprintf("%s, %s x %s", source$attributes$class[1], plural(source$n_rows, "row"),
+    return(sprintf("%s, %s x %s", source$attributes[["class"]][1], plural(source$n_rows, "row"),
                    plural(source$n, "column")))
   }
   if (!source$is_list) return(source$what)
-  class <- source$attributes$class
+  class <- source$attributes[["class"]]
   sprintf("%s of %s", if (is.null(class)) "list" else class[1], plural(source$n, "element"))
 }
 
@@ -318,7 +318,7 @@ frame_lines <- function(source, width) {
   with_dots <- function(texts) if (n <= 8) texts else append(texts, "...", 4)
   labels <- lapply(ends, function(rows) as.character(source$row_names(rows$from, rows$n)))
   lines <- format(c("", "", cut_text(with_dots(unlist(labels)), width %/% 4)))
-  names <- source$attributes$names
+  names <- source$attributes[["names"]]
   for (k in seq_len(source$n)) {
     columns <- lapply(ends, function(rows) read_columns(source, k, rows, TRUE)[[1]])
     column <- c(names[k], type_label(columns[[1]]), with_dots(cell_texts(columns)))
@@ -364,7 +364,7 @@ cut_text <- function(text, width) {
 list_lines <- function(source) {
   all <- source$elements()
   shown <- seq_len(min(source$n, 10))
-  names <- source$attributes$names
+  names <- source$attributes[["names"]]
   table <- align(list(
     name = if (is.null(names)) format(shown) else cut_text(names[shown], 30),
     type = all$type[shown], class = all$class[shown], length = big_number(all$length[shown])
@@ -380,7 +380,7 @@ str.qs_file <- function(object, ...) {
   cat(format_title(object), "\n", sep = "")
   if (is_frame(source)) {
     first <- unclass(read_frame(source, NULL, row_span(1, min(source$n_rows, 10))))
-    first <- structure(first, names = source$attributes$names)
+    first <- structure(first, names = source$attributes[["names"]])
     utils::str(as.list(first), no.list = TRUE, give.length = FALSE, give.attr = FALSE, ...)
   } else if (source$is_list) {
     writeLines(list_lines(source))

@@ -49,18 +49,18 @@ handle_source <- function(handle, fail, nthreads, data_only) {
   list(
     by_handle = TRUE, is_list = TRUE, n = about$n, simple = about$elements$simple,
     attributes = attributes[names(attributes) != "row.names"],
-    n_rows = if ("data.frame" %in% attributes$class) {
-      if (is.null(attributes$row.names)) sum(about$attributes$length[is_row_names])
-      else count_of(attributes$row.names)
+    n_rows = if ("data.frame" %in% attributes[["class"]]) {
+      if (is.null(attributes[["row.names"]])) sum(about$attributes$length[is_row_names])
+      else count_of(attributes[["row.names"]])
     },
     meta = get_meta(about$meta), read = read,
-    row_names = row_names_reader(attributes$row.names, about$n + which(is_row_names),
+    row_names = row_names_reader(attributes[["row.names"]], about$n + which(is_row_names),
                                  about$attributes$simple[is_row_names], read),
     elements = function() about$elements,
     whole = function() .Call(ffi_part_whole, handle, nthreads, data_only),
     advise = function(which, from, n) .Call(ffi_part_advise, handle, as.integer(which), from, n),
     close = function() .Call(ffi_part_close, handle),
-    what = describe_as(attributes$class, about$n), fail = fail
+    what = describe_as(attributes[["class"]], about$n), fail = fail
   )
 }
 
@@ -210,14 +210,14 @@ positions <- function(index, names, n, fail, unit) {
 
 column_positions <- function(source, columns) {
   if (is.null(columns)) return(NULL)
-  names <- source$attributes$names
+  names <- source$attributes[["names"]]
   sticky_columns(source, positions(columns, names, source$n, source$fail, "column"))
 }
 
 # The column of the geometry stays with an sf frame.
 sticky_columns <- function(source, which) {
-  if (!"sf" %in% source$attributes$class) return(which)
-  geometry <- match(source$attributes$sf_column, source$attributes$names)
+  if (!"sf" %in% source$attributes[["class"]]) return(which)
+  geometry <- match(source$attributes[["sf_column"]], source$attributes[["names"]])
   c(which, setdiff(geometry, c(which, NA)))
 }
 
@@ -235,7 +235,7 @@ read_step <- function(source, step) {
   if (!source$is_list && !is_vector) {
     source$fail(sprintf("it holds %s, and `select` is for lists", source$what))
   }
-  names <- if (source$is_list) source$attributes$names else names(source$object)
+  names <- if (source$is_list) source$attributes[["names"]] else names(source$object)
   at <- positions(step, names, source$n, source$fail, "element")
   if (length(at) == 1) return(source$read(at)[[1]])
   if (is_frame(source)) return(read_frame(source, at))
@@ -286,7 +286,7 @@ read_frame <- function(source, which = NULL, rows = NULL, keep = keeps_attribute
   mend_frame(frame, rows, all(group_names(source) %in% names(frame)))
 }
 
-keeps_attributes <- function(source) any(c("tbl_df", "data.table") %in% source$attributes$class)
+keeps_attributes <- function(source) any(c("tbl_df", "data.table") %in% source$attributes[["class"]])
 
 read_columns <- function(source, which, rows, keep) {
   if (is.null(rows)) return(read_elements(source, which))
@@ -362,9 +362,9 @@ restore_attributes <- function(part, x) {
 # need theirs.
 frame_attributes <- function(source, which, rows, keep) {
   about <- source$attributes
-  is_base <- identical(about$class, "data.frame")
+  is_base <- identical(about[["class"]], "data.frame")
   if (!is.null(which)) {
-    names <- about$names[which]
+    names <- about[["names"]][which]
     if (is_base) about <- about["class"]
     about$names <- if (is_base && anyDuplicated(names)) make.unique(names) else names
   }
@@ -396,8 +396,8 @@ mend_frame <- function(frame, rows, grouped) {
 }
 
 mend_sf <- function(frame) {
-  agr <- attr(frame, "agr")
-  others <- setdiff(names(frame), attr(frame, "sf_column"))
+  agr <- attr(frame, "agr", exact = TRUE)
+  others <- setdiff(names(frame), attr(frame, "sf_column", exact = TRUE))
   if (!is.null(agr)) attr(frame, "agr") <- agr[match(others, names(agr))]
   frame
 }
@@ -417,10 +417,10 @@ mend_data_table <- function(frame, rows) {
 
 cumall <- function(x) cumsum(!x) == 0
 
-group_names <- function(source) setdiff(names(source$attributes$groups), ".rows")
+group_names <- function(source) setdiff(names(source$attributes[["groups"]]), ".rows")
 
 mend_groups <- function(frame) {
-  groups <- attr(frame, "groups")
+  groups <- attr(frame, "groups", exact = TRUE)
   vars <- intersect(setdiff(names(groups), ".rows"), names(frame))
   is_grouped <- inherits(frame, "grouped_df")
   class(frame) <- setdiff(class(frame), c("grouped_df", "rowwise_df"))
@@ -435,6 +435,6 @@ mend_groups <- function(frame) {
     return(do.call(rowwise, c(list(frame), lapply(vars, as.name)), quote = TRUE))
   }
   if (!length(vars)) return(frame)
-  drop <- !isFALSE(attr(groups, ".drop"))
+  drop <- !isFALSE(attr(groups, ".drop", exact = TRUE))
   getExportedValue("dplyr", "grouped_df")(frame, vars, drop)
 }

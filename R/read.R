@@ -107,7 +107,7 @@ qs_read <- function(file, validate_checksum = qopt("validate_checksum"),
   if (is_part || !isFALSE(lazy)) {
     check_part(columns, from, to, select, lazy)
     whole <- function() qs_read(file, validate_checksum, nthreads, refhook, data_only, progress)
-    if (lazy) return(read_lazy(file, whole))
+    if (lazy) return(read_lazy(file, nthreads, whole))
     by_handle <- is_string(file) && is.null(refhook)
     if (by_handle) validate_path(file, validate_checksum)
     source <- open_source(file, whole, nthreads, data_only, by_handle)
@@ -119,7 +119,8 @@ qs_read <- function(file, validate_checksum = qopt("validate_checksum"),
   .Call(ffi_read, input$file, validate_checksum, nthreads, refhook, data_only, progress)
 }
 
-read_lazy <- function(file, whole) whole()
+# Not lazy as yet.
+read_lazy <- function(file, nthreads, whole) whole()
 
 #' @rdname qs_serialize
 #' @export

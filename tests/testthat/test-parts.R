@@ -91,6 +91,8 @@ test_that("elements of lists are those that `[[` and `[` give", {
     long = lapply(1:300, function(i) structure(i + runif(100), note = i)),
     noted = structure(list(a = 1, b = NULL, c = runif(20000)), class = "classed", note = "dropped"),
     "names that are empty, missing and equal" = structure(list(1, 2, 3, 4), names = c("", NA, "a", "a")),
+    "attributes that begin like others" =
+      structure(list(1, 2, runif(9000)), names2 = c("a", "b"), class.of = "data.frame", row.names.of = 1:2),
     pairs = pairlist(a = 1, b = 2)
   )
   for (name in names(lists)) {
@@ -239,6 +241,16 @@ test_that("grouped frames are grouped by what is there of their columns", {
       unlink(path)
     }
   }
+})
+
+test_that("without dplyr the groups are dropped, with a warning", {
+  tibble <- from("tibble", "as_tibble")(example_frames(10)$plain)
+  grouped <- from("dplyr", "group_by")(tibble, same)
+  without <- mend_groups
+  environment(without) <- list2env(list(has_package = function(package) FALSE), parent = environment(mend_groups))
+  expect_warning(frame <- without(grouped), "its groups are dropped, as dplyr is not installed",
+                 class = "riffle_warning")
+  expect_identical(frame, tibble)
 })
 
 test_that("data.tables keep what holds of their key, and room for columns", {
