@@ -46,15 +46,14 @@ handle_source <- function(handle, fail, nthreads, data_only) {
   short <- which(!is_row_names | about$attributes$length <= 2)
   attributes <- read(about$n + short)
   names(attributes) <- about$attributes$name[short]
+  known <- attributes[["row.names"]]
+  n_rows <- if (is.null(known)) sum(about$attributes$length[is_row_names]) else count_of(known)
   list(
     by_handle = TRUE, is_list = TRUE, n = about$n, simple = about$elements$simple,
     attributes = attributes[names(attributes) != "row.names"],
-    n_rows = if ("data.frame" %in% attributes[["class"]]) {
-      if (is.null(attributes[["row.names"]])) sum(about$attributes$length[is_row_names])
-      else count_of(attributes[["row.names"]])
-    },
+    n_rows = if ("data.frame" %in% attributes[["class"]]) n_rows,
     meta = get_meta(about$meta), read = read,
-    row_names = row_names_reader(attributes[["row.names"]], about$n + which(is_row_names),
+    row_names = row_names_reader(known, about$n + which(is_row_names),
                                  about$attributes$simple[is_row_names], read),
     elements = function() about$elements,
     whole = function() .Call(ffi_part_whole, handle, nthreads, data_only),
