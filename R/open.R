@@ -82,7 +82,7 @@ frame_in <- function(x, what) {
 list_in <- function(x) {
   source <- source_in(x)
   if (!source$is_list) {
-    source$fail(sprintf("it holds %s, which has no parts: qs_read() reads it", source$what))
+    source$fail(sprintf("it holds %s, which has no parts: qs_read() reads it", source$what()))
   }
   source
 }
@@ -299,7 +299,7 @@ describe_file <- function(source) {
     return(sprintf("%s, %s x %s", source$attributes[["class"]][1], plural(source$n_rows, "row"),
                    plural(source$n, "column")))
   }
-  if (!source$is_list) return(source$what)
+  if (!source$is_list) return(source$what())
   class <- source$attributes[["class"]]
   sprintf("%s of %s", if (is.null(class)) "list" else class[1], plural(source$n, "element"))
 }

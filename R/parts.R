@@ -10,7 +10,8 @@
 #   attributes  of the whole, but for row.names, which may be long
 #   n_rows      of a data frame, else NULL
 #   meta        what qs_save() kept beside the object, or NULL
-#   read(which, from, n)  a list of elements, whole or `n` of each, `from` there; `which` ascends
+#   read(which, from, n)  a list of elements, whole or, of the simple ones, `n` from `from` on;
+#                         `which` ascends
 #   row_names(from, n)    a vector, or as stored without a range: c(NA, -n) if they only count
 #   elements()            of each: type, class, length
 #   whole()     the object
@@ -59,7 +60,7 @@ handle_source <- function(handle, fail, nthreads, data_only) {
     whole = function() .Call(ffi_part_whole, handle, nthreads, data_only),
     advise = function(which, from, n) .Call(ffi_part_advise, handle, as.integer(which), from, n),
     close = function() .Call(ffi_part_close, handle),
-    what = describe_as(attributes[["class"]], about$n), fail = fail
+    what = function() describe_as(attributes[["class"]], about$n), fail = fail
   )
 }
 
@@ -85,7 +86,7 @@ memory_source <- function(object, fail) {
     elements = function() describe_elements(object),
     whole = function() object,
     advise = function(which, from, n) NULL, close = function() NULL,
-    what = describe(object), fail = fail, object = object
+    what = function() describe(object), fail = fail, object = object
   )
 }
 
@@ -123,7 +124,7 @@ is_frame <- function(source) !is.null(source$n_rows)
 
 need_frame <- function(source, what) {
   if (is_frame(source)) return()
-  source$fail(sprintf("it holds %s, and %s for data frames", source$what, what))
+  source$fail(sprintf("it holds %s, and %s for data frames", source$what(), what))
 }
 
 # ---- qs_read() ------------------------------------------------------------------------------
@@ -232,7 +233,7 @@ read_select <- function(source, path) {
 read_step <- function(source, step) {
   is_vector <- is.atomic(source$object) && source$n > 0
   if (!source$is_list && !is_vector) {
-    source$fail(sprintf("it holds %s, and `select` is for lists", source$what))
+    source$fail(sprintf("it holds %s, and `select` is for lists", source$what()))
   }
   names <- if (source$is_list) source$attributes[["names"]] else names(source$object)
   at <- positions(step, names, source$n, source$fail, "element")
@@ -289,27 +290,31 @@ keeps_attributes <- function(source) any(c("tbl_df", "data.table") %in% source$a
 
 read_columns <- function(source, which, rows, keep) {
   if (is.null(rows)) return(read_elements(source, which))
-  at <- sort(unique(which))
-  columns <- vector("list", length(at))
-  ranged <- source$simple[at]
-  if (any(ranged)) {
-    parts <- source$read(at[ranged], rows$from, rows$n)
-    columns[ranged] <- lapply(parts, slice_range, rows$index, keep)
+  at <- if (is.unsorted(which, strictly = TRUE)) sort(unique(which)) else which
+  columns <- source$read(at, rows$from, rows$n)
+  for (i in seq_along(at)) {
+    x <- columns[[i]]
+    if (!source$simple[at[i]]) {
+      columns[i] <- list(slice(x, row_numbers(rows), keep))
+    } else if (!is_as_it_is(x, rows$index)) {
+      columns[i] <- list(slice_range(x, rows$index, keep))
+    }
   }
-  if (!all(ranged)) {
-    columns[!ranged] <- lapply(source$read(at[!ranged]), slice, row_numbers(rows), keep)
-  }
-  columns[match(which, at)]
+  if (identical(at, which)) columns else columns[match(which, at)]
 }
 
-# What was read of a column by its range. Without attributes there is nothing that `[` would drop.
-slice_range <- function(x, index, keep) {
-  if (is.null(index)) {
-    if (is.null(attributes(x))) return(x)
-    index <- seq_along(x)
-  }
-  slice(x, index, keep)
+# Whether what was read of a column by its range is what `[` would give. Of some classes, and without
+# attributes, there is nothing that it would drop.
+is_as_it_is <- function(x, index) {
+  if (!is.null(index)) return(FALSE)
+  about <- names(attributes(x))
+  is.null(about) || (is.object(x) && all(about %in% kept_by_base))
 }
+
+slice_range <- function(x, index, keep) slice(x, if (is.null(index)) seq_along(x) else index, keep)
+
+# The attributes of factors, dates, times and differences of times.
+kept_by_base <- c("class", "levels", "tzone", "units")
 
 # The elements or rows `i` of a column, as `[` of the data frame takes them.
 slice <- function(x, i, keep) {
