@@ -3,7 +3,8 @@
 #' Tells of a riffle, qs2 or RDS file what wrote it, how large its stream is and where the bytes
 #' are, without making the object.
 #'
-#' Of riffle and qs2 files only headers are read, and the first block. The stream of an RDS file
+#' Of a riffle file only its index is read, where it has one (see [qs_open()]); of others and of qs2
+#' files only headers are, and the first block. The stream of an RDS file
 #' that is compressed has to be unpacked for its length, which is done with `validate = TRUE` only,
 #' in pieces: memory stays small. (A `file` that cannot seek, such as a fifo, is read into memory.)
 #'
@@ -40,7 +41,13 @@
 #'     \item{`checksum`}{`"not checked"`, `"valid"`, or `"not stored"`}
 #'     \item{`blocks`}{a data frame with a row for each `kind`, `filter` and `codec`: `count`,
 #'       `stream_bytes`, `stored_bytes` (in the file, the blocks' headers included); the largest
-#'       first}
+#'       first; the index is one of them, of kind `"index"`, and not among `n_blocks`}
+#'     \item{`class`, `n_rows`, `elements`}{what is at the top, if that is a list or data frame of
+#'       plain data in a riffle file with an index, else `NULL`: its class (`"list"` if it has none), the
+#'       number of rows of a data frame, and a data frame with a row for each element or column:
+#'       `name`, `type` (as of [typeof()]), `class` (its names, joined by `/`), `length`,
+#'       `stored_bytes` (in the file; of a block with several elements each has its share)}
+#'     \item{`meta`}{the list that was given to [qs_save()] as `meta`, or `NULL`}
 #'   }
 #'   Kinds and filters are those of `system.file("FORMAT.md", package = "riffle")`; an RDS file is
 #'   one block of kind `"stream"`.
@@ -69,10 +76,27 @@ qs_info <- function(file, validate = FALSE) {
     info <- .Call(ffi_info, if (is.null(bytes)) file else bytes, validate, unpacked$head)
     info[c("stream_bytes", "checksum")] <- unpacked[c("stream_bytes", "checksum")]
   }
-  new_info(path, info)
+  new_info(path, info, elements_of(file))
 }
 
-new_info <- function(path, info) {
+# What a directory tells of the elements at the top, or NULL.
+elements_of <- function(file) {
+  handle <- .Call(ffi_part_open, file)
+  if (is.null(handle)) return(NULL)
+  source <- handle_source(handle, NULL, 1L, TRUE)
+  on.exit(source$close())
+  names <- source$attributes[["names"]]
+  elements <- source$elements()
+  class <- source$attributes[["class"]]
+  list(
+    class = if (is.null(class)) "list" else class, n_rows = source$n_rows,
+    elements = data.frame(name = if (is.null(names)) rep("", source$n) else names, type = elements$type,
+                       class = elements$class, length = elements$length,
+                       stored_bytes = elements$stored, stringsAsFactors = FALSE)
+  )
+}
+
+new_info <- function(path, info, parts) {
   blocks <- info$blocks
   names(blocks) <- c("kind", "filter", "codec", "count", "stream_bytes", "stored_bytes")
   if (info$format == "rds") {
@@ -87,7 +111,9 @@ new_info <- function(path, info) {
   structure(
     c(list(file = path), info[head],
       list(ratio = info$stream_bytes / info$file_bytes, codec = unique(blocks$codec)),
-      info[c("n_blocks", "plain", "shuffled_blocks", "checksum")], list(blocks = blocks)),
+      info[c("n_blocks", "plain", "shuffled_blocks", "checksum")],
+      list(blocks = blocks, class = parts$class, n_rows = parts$n_rows, elements = parts$elements,
+           meta = get_meta(info$meta))),
     class = "qs_info"
   )
 }
@@ -183,6 +209,23 @@ describe_blocks <- function(x) {
           if (!is.na(x$shuffled_blocks)) paste(x$shuffled_blocks, "shuffled")), collapse = "; ")
 }
 
+# What is at the top, if there is a directory, in a few lines.
+describe_elements_of <- function(x) {
+  if (is.null(x$elements)) return(NULL)
+  count <- function(n) format(n, big.mark = ",", scientific = FALSE)
+  n <- nrow(x$elements)
+  most <- if (n > 6) 5 else n
+  shown <- x$elements[seq_len(most), ]
+  what <- if (is.null(x$n_rows)) paste(count(n), "elements")
+          else sprintf("%s rows, %s columns", count(x$n_rows), count(n))
+  table <- align(list(name = shown$name, type = shown$type, class = shown$class,
+                      length = count(shown$length), stored = human_size(shown$stored_bytes)),
+                 right = c("length", "stored"))
+  c(sprintf("  object     %s, %s", paste(x$class, collapse = "/"), what),
+    if (n > 0) paste0("  ", table),
+    if (most < n) sprintf("  and %s more in $elements", count(n - most)))
+}
+
 # Text in columns of equal width, with their names above; those in `right` are numbers.
 align <- function(columns, right) {
   padded <- lapply(names(columns), function(name) {
@@ -212,6 +255,8 @@ print.qs_info <- function(x, ...) {
     sprintf("  file       %s%s", exact_size(x$file_bytes), ratio),
     sprintf("  blocks     %s", describe_blocks(x)),
     sprintf("  checksums  %s", x$checksum),
+    if (!is.null(x$meta)) sprintf("  meta       %s", paste(names(x$meta), collapse = ", ")),
+    describe_elements_of(x),
     if (x$format != "rds") paste0("  ", table),
     if (most < nrow(rows)) sprintf("  and %d more rows in $blocks", nrow(rows) - most)
   ))

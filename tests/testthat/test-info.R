@@ -61,6 +61,8 @@ expect_told <- function(x, ...) {
   info
 }
 
+format_lines <- function(expr) utils::capture.output(expr)
+
 test_that("a riffle file's blocks are told as they are, by any codec", {
   set.seed(2)
   rising <- 1000000L + cumsum(sample(3L, 5000, TRUE))
@@ -84,6 +86,46 @@ test_that("a riffle file's blocks are told as they are, by any codec", {
 test_that("without shuffle there is no filter", {
   info <- expect_told(example_long_vectors(), shuffle = FALSE)
   expect_identical(unique(info$blocks$filter), "none")
+})
+
+test_that("the elements at the top are told, where there is an index", {
+  n <- 20000
+  frame <- data.frame(id = seq_len(n), day = as.Date("2020-01-01") + sample(1000, n, TRUE),
+                      region = factor(sample(letters[1:4], n, TRUE)), value = runif(n),
+                      text = sprintf("s%d", sample(n)))
+  bytes <- qs_serialize(frame)
+  for (info in list(qs_info(bytes), qs_info(local_file(bytes)), qs_info(bytes, validate = TRUE))) {
+    expect_identical(info$class, "data.frame")
+    expect_equal(info$n_rows, n)
+    expect_identical(info$elements$name, names(frame))
+    expect_identical(info$elements$type, vapply(frame, typeof, "", USE.NAMES = FALSE))
+    expect_identical(info$elements$class, c("", "Date", "factor", "", ""))
+    expect_equal(info$elements$length, rep(n, 5))
+    expect_lt(sum(info$elements$stored_bytes), length(bytes))
+    expect_gt(sum(info$elements$stored_bytes), 0.95 * length(bytes))
+    expect_match(paste(format_lines(print(info)), collapse = "\n"), "20,000 rows, 5 columns")
+  }
+  several <- structure(list(1:10, b = list(runif(n)), structure(list(), class = c("x", "y"))), class = "mine")
+  info <- qs_info(qs_serialize(several))
+  expect_identical(info$class, "mine")
+  expect_null(info$n_rows)
+  expect_identical(info$elements$name, c("", "b", ""))
+  expect_identical(info$elements$class, c("", "", "x/y"))
+  for (other in list(qs_serialize(mtcars), qs_serialize(runif(n)), qs_serialize(list(runif(n), globalenv(), sum))))
+    expect_null(qs_info(other)$elements)
+})
+
+test_that("what is kept beside the object is told, whatever the object is", {
+  kept <- list(made = "by hand", version = 3L, dates = as.Date("2020-02-03"))
+  for (x in list(mtcars, NULL, quote(f(x)), runif(20000), list(a = runif(20000)))) {
+    path <- withr::local_tempfile()
+    qs_save(x, path, meta = kept)
+    expect_identical(qs_info(path)$meta, kept)
+    expect_identical(qs_info(path, validate = TRUE)$meta, kept)
+    expect_identical(qs_read(path), x)
+    expect_match(paste(format_lines(print(qs_info(path))), collapse = "\n"), "made, version, dates")
+  }
+  expect_null(qs_info(qs_serialize(mtcars))$meta)
 })
 
 test_that("large files are told without reading them", {
@@ -395,20 +437,22 @@ test_that("asking leaves no file open", {
 
 # ---- methods --------------------------------------------------------------------------------
 
-test_that("it prints in a dozen aligned lines at most", {
+test_that("it prints in a score of aligned lines at most", {
   file <- local_file(qs_serialize(example_long_vectors()))
   info <- qs_info(file)
   expect_gt(nrow(info$blocks), 6)
   lines <- capture.output(value <- withVisible(print(info)))
   expect_false(value$visible)
   expect_identical(value$value, info)
-  expect_lte(length(lines), 12)
+  expect_lte(length(lines), 20)
   expect_identical(lines[1], sprintf("riffle file '%s' (format version 1)", file))
   exact <- paste0("(", format(info$file_bytes, big.mark = ","), " bytes)")
   expect_match(lines[4], exact, fixed = TRUE)
   expect_match(lines[2], format(info$stream_bytes, big.mark = ","), fixed = TRUE)
-  expect_match(lines[12], sprintf("and %d more rows", nrow(info$blocks) - 4))
-  expect_identical(length(unique(nchar(lines[7:11]))), 1L)
+  expect_match(lines[14], sprintf("and %d more in", nrow(info$elements) - 5))
+  expect_match(lines[20], sprintf("and %d more rows", nrow(info$blocks) - 4))
+  expect_identical(length(unique(nchar(lines[9:13]))), 1L)
+  expect_identical(length(unique(nchar(lines[16:19]))), 1L)
 
   small <- capture.output(print(qs_info(qs_serialize(1))))
   expect_identical(small[1], "riffle raw vector (format version 1)")
