@@ -201,6 +201,18 @@ bool plan_add_kind(struct plan *p, const struct index *x, enum block_kind kind) 
   return true;
 }
 
+bool deferrable_at(const struct index *x, size_t first, struct deferrable *d) {
+  const uint8_t kind = index_block(x, first)->kind;
+  *d = (struct deferrable){.first = first, .end = first};
+  if (kind != BLOCK_NUMBERS && kind != BLOCK_STRINGS) return false;
+  for (; d->end < x->n_blocks && index_block(x, d->end)->kind == kind; d->end++) {
+    const struct index_block *b = index_block(x, d->end);
+    d->count += b->count;
+    d->stream_end = b->stream_at + b->raw_len;
+  }
+  return d->stream_end - index_block(x, first)->stream_at >= DEFER_MIN_LEN;
+}
+
 static uint64_t file_end(const struct index *x, size_t block) {
   const struct index_block *b = index_block(x, block);
   return b->at + BLOCK_HEADER_LEN + b->stored_len;
@@ -222,10 +234,11 @@ void plan_close(struct plan *p) {
 
 struct state {
   const struct index *index;
-  const struct plan *plan;
+  const struct plan *plan;  // or NULL: sparse
   size_t run;          // that is being read
   bool begun;          // it has been
   size_t next;         // the next block of it
+  size_t stretch_end;  // sparse: where the blocks end that are read in one go
   uint64_t stream_at;  // where the block before it ended in the stream
 };
 
@@ -304,11 +317,10 @@ static uint64_t planned_len(const struct plan *p, const struct index *x) {
 // Threads take longer to start than so much to decode.
 enum { THREADS_FROM = 1 << 21 };
 
-enum status parts_open(struct reader *r, struct source *s, struct contents *c,
-                       const struct plan *p, const struct reader_opts *opts) {
+// A reader of `len` bytes of stream, at most, out of the blocks of the plan.
+static enum status open_state(struct reader *r, struct source *s, struct contents *c,
+                              const struct plan *p, uint64_t len, const struct reader_opts *opts) {
   struct reader_opts o = *opts;
-  const uint64_t len = planned_len(p, &c->index);
-  o.container = &parts_in;
   if (len < THREADS_FROM) o.n_threads = 1;
   if (reader_open(r, s, &o)) return r->err.code;
   struct state *state = malloc(sizeof(struct state));
@@ -316,17 +328,91 @@ enum status parts_open(struct reader *r, struct source *s, struct contents *c,
   *state = (struct state){.index = &c->index, .plan = p};
   r->state = state;
   r->header = c->header;
-  r->stream_total = len;
+  r->stream_total = p ? len : c->end.stream_len;
   r->coders[0] = c->coder;
   c->coder = (struct coder){0};
   return OK;
 }
 
+enum status parts_open(struct reader *r, struct source *s, struct contents *c,
+                       const struct plan *p, const struct reader_opts *opts) {
+  struct reader_opts o = *opts;
+  o.container = &parts_in;
+  return open_state(r, s, c, p, planned_len(p, &c->index), &o);
+}
+
 void parts_close(struct reader *r, struct contents *c) {
   ring_close(&r->ring);  // nobody uses the coder any more
   if (r->state) {
+    coder_close(&c->coder);  // of a reader that was opened and closed meanwhile
     c->coder = r->coders[0];
     r->coders[0] = (struct coder){0};
   }
   reader_close(r);
+}
+
+// ---- the reader of all but what is passed over --------------------------------------------
+
+// From block `first`, which has to be read, up to the next that may not have to be.
+static size_t stretch_end(const struct index *x, size_t first) {
+  struct deferrable d;
+  if (deferrable_at(x, first, &d)) return d.end;
+  size_t end = first;
+  do end = end < d.end ? d.end : end + 1;
+  while (end < x->n_blocks && !deferrable_at(x, end, &d));
+  return end;
+}
+
+static bool may_be_passed_over(const struct state *s) {
+  struct deferrable d;
+  return s->next == s->stretch_end && deferrable_at(s->index, s->next, &d);
+}
+
+// What the consumer passes over is not cut.
+static void pass_over(struct state *s, uint64_t to) {
+  const struct index *x = s->index;
+  if (to <= s->stream_at) return;
+  const struct index_block *last = index_block(x, x->n_blocks - 1);
+  const size_t next = to < last->stream_at + last->raw_len ? index_find(x, to) : x->n_blocks;
+  if (next > s->next) s->next = s->stretch_end = next;
+}
+
+static enum status cut_sparse(struct reader *r, struct read_job *j) {
+  struct state *s = r->state;
+  pass_over(s, r->skip_to);
+  if (s->next == s->index->n_blocks) {
+    r->ended = true;
+    return OK;
+  }
+  if (ring_has_older(&r->ring) && may_be_passed_over(s)) return AGAIN;
+  if (s->next == s->stretch_end) {
+    s->stretch_end = stretch_end(s->index, s->next);
+    const enum status st = reader_seek(r, index_block(s->index, s->next)->at,
+                                       file_end(s->index, s->stretch_end - 1));
+    if (st) return st;
+  }
+  return cut_planned(r, j, index_block(s->index, s->next));
+}
+
+static const struct container_in sparse_in = {
+    .start = start, .cut = cut_sparse, .decode = decode, .close = close_state};
+
+// Bytes of stream in the blocks that have to be read.
+static uint64_t sparse_len(const struct index *x) {
+  uint64_t len = 0;
+  struct deferrable d;
+  for (size_t i = 0; i < x->n_blocks;) {
+    if (deferrable_at(x, i, &d))
+      i = d.end;
+    else
+      len += index_block(x, i++)->raw_len;
+  }
+  return len;
+}
+
+enum status parts_open_sparse(struct reader *r, struct source *s, struct contents *c,
+                              const struct reader_opts *opts) {
+  struct reader_opts o = *opts;
+  o.container = &sparse_in;
+  return open_state(r, s, c, NULL, sparse_len(&c->index), &o);
 }

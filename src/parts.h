@@ -66,6 +66,19 @@ bool plan_add(struct plan *p, const struct index *x, struct span s);
 bool plan_add_wish(struct plan *p, const struct index *x, const struct wish *w);
 // Adds all blocks of a kind to an empty plan.
 bool plan_add_kind(struct plan *p, const struct index *x, enum block_kind kind);
+// Blocks first..end - 1 are all of one kind, numbers or strings, and hold a vector's worth of these
+// that need not be read before they are used.
+struct deferrable {
+  size_t first, end;
+  uint64_t stream_end;
+  uint64_t count;  // elements, as the blocks tell
+};
+
+enum { DEFER_MIN_LEN = 1 << 16 };  // bytes of stream; less is read with what is around it
+
+// The blocks of one kind from `first` on, if they are deferrable.
+bool deferrable_at(const struct index *x, size_t first, struct deferrable *d);
+
 // Tells the system that the blocks will be read soon.
 void plan_advise(const struct plan *p, const struct index *x, struct source *s);
 void plan_close(struct plan *p);
@@ -77,5 +90,10 @@ enum status parts_open(struct reader *r, struct source *s, struct contents *c,
                        const struct plan *p, const struct reader_opts *opts);
 // Safe on a zeroed or half-opened reader.
 void parts_close(struct reader *r, struct contents *c);
+
+// A reader of all blocks, likewise, that does not read deferrable ones ahead: those that the consumer
+// passes over by reader_skip_to(), when it comes to them, are not read at all.
+enum status parts_open_sparse(struct reader *r, struct source *s, struct contents *c,
+                              const struct reader_opts *opts);
 
 #endif

@@ -8,11 +8,12 @@
 #include "r_attrib.h"
 
 static struct {
-  SEXP base, intseq, realseq, deferred;
+  SEXP base, riffle, intseq, realseq, deferred;
 } symbols;
 
 void altrep_init(void) {
   symbols.base = Rf_install("base");
+  symbols.riffle = Rf_install("riffle");
   symbols.intseq = Rf_install("compact_intseq");
   symbols.realseq = Rf_install("compact_realseq");
   symbols.deferred = Rf_install("deferred_string");
@@ -45,7 +46,9 @@ static enum altrep_form wrapper_form(SEXP x) {
 }
 
 enum altrep_form altrep_form(SEXP x) {
-  if (altrep_package(x) != symbols.base) return ALTREP_FOREIGN;
+  const SEXP package = altrep_package(x);
+  if (package == symbols.riffle) return ALTREP_ORDINARY;
+  if (package != symbols.base) return ALTREP_FOREIGN;
   const SEXP class = altrep_class(x);
   if (class == symbols.intseq || class == symbols.realseq) return ALTREP_DATA1;
   if (class == symbols.deferred) return deferred_form(x);

@@ -5,7 +5,7 @@
 #include <Rinternals.h>
 
 enum altrep_form {
-  ALTREP_ORDINARY,  // like any vector of its type
+  ALTREP_ORDINARY,  // like any vector of its type: our own (r_lazy.h), and some of R's
   ALTREP_DATA1,     // its state is R_altrep_data1(): compact sequences, deferred strings
   ALTREP_WRAPPER,   // its state is a cell (data1 . data2)
   ALTREP_FOREIGN    // only R knows

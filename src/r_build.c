@@ -54,6 +54,9 @@ struct build {
   struct frame *frames;
   size_t n_frames, cap_frames;
   size_t n_items;
+  const struct index *index;  // with defer
+  build_defer *defer;         // or NULL: nothing is left for later
+  void *defer_ctx;
   struct frame first_frames[FIRST_FRAMES];
 };
 
@@ -294,8 +297,41 @@ static void *numbers_of(SEXP x) {
   }
 }
 
+// Whose payload is next: the lists that have begun, and how far each is.
+static void locate(const struct build *b, struct payload *p) {
+  for (size_t i = 0; i < b->n_frames && p->depth < PAYLOAD_DEPTH; i++) {
+    if (b->frames[i].kind != IN_LIST) return;
+    p->where[p->depth++] = b->frames[i].i;
+  }
+}
+
+// The vector whose elements come next, if they can be left for later. Else NULL.
+static SEXP deferred(struct build *b, SEXPTYPE type, R_xlen_t n, size_t size) {
+  struct input *in = &b->in;
+  if (!b->defer || in->at < in->end || in->swap) return NULL;
+  if (type != STRSXP && (size_t) n * size < DEFER_MIN_LEN) return NULL;
+  struct payload p = {.type = type, .n = n, .at = input_position(in)};
+  struct deferrable d;
+  if (p.at >= in->reader->stream_total) return NULL;
+  const size_t block = index_find(b->index, p.at);
+  if (index_block(b->index, block)->stream_at != p.at || !deferrable_at(b->index, block, &d))
+    return NULL;
+  const bool fits = type == STRSXP ? index_block(b->index, block)->kind == BLOCK_STRINGS &&
+                                         d.count == (uint64_t) n
+                                   : d.stream_end - p.at == (uint64_t) n * size;
+  if (!fits) return NULL;
+  p.end = d.stream_end;
+  locate(b, &p);
+  SEXP x = PROTECT(b->defer(b->defer_ctx, &p));
+  input_skip_to(in, p.end);
+  UNPROTECT(1);
+  return x;
+}
+
 static SEXP read_numbers(struct build *b, SEXPTYPE type, size_t size) {
   const R_xlen_t n = read_length(b, size);
+  SEXP later = deferred(b, type, n, size);
+  if (later) return later;
   SEXP x = PROTECT(Rf_allocVector(type, n));
   input_numbers(&b->in, numbers_of(x), (size_t) n * size, size == 16 ? 8 : size);
   UNPROTECT(1);
@@ -304,6 +340,8 @@ static SEXP read_numbers(struct build *b, SEXPTYPE type, size_t size) {
 
 static SEXP read_strings(struct build *b) {
   const R_xlen_t n = read_length(b, 8);
+  SEXP later = deferred(b, STRSXP, n, 8);
+  if (later) return later;
   SEXP x = PROTECT(Rf_allocVector(STRSXP, n));
   intern_fill(&b->chars, x);
   UNPROTECT(1);
@@ -633,13 +671,18 @@ static SEXP build_whole(struct build *b, const struct part *p) {
   return build_object(b);
 }
 
+// The builder of parts: it knows what the stream's header says.
+static void begin_parts(struct build *b, SEXP keep) {
+  begin_build(b, keep);
+  const char *reason = read_header(b);
+  if (reason) input_corrupt(&b->in, reason);
+}
+
 SEXP build_parts(struct reader *r, const struct subject *subject, const struct index *x,
                  const struct wish *wishes, size_t n, bool data_only) {
   const struct directory *d = &x->directory;
   struct build b = {.in = input_memory(x->head, x->n_head, subject), .data_only = data_only};
-  begin_build(&b, PROTECT(Rf_allocVector(VECSXP, KEEP_ALL)));
-  const char *reason = read_header(&b);
-  if (reason) input_corrupt(&b.in, reason);
+  begin_parts(&b, PROTECT(Rf_allocVector(VECSXP, KEEP_ALL)));
   if (n) preset_references(&b, d, directory_part(d, wishes[n - 1].part)->n_refs);
   b.in = input_reader(r, subject);
   SEXP values = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t) n));
@@ -652,4 +695,43 @@ SEXP build_parts(struct reader *r, const struct subject *subject, const struct i
   input_wait(&b.in);
   UNPROTECT(2);
   return b.stopped ? NULL : values;
+}
+
+// ---- what is read later -------------------------------------------------------------------
+
+SEXP build_deferred(struct reader *r, const struct subject *subject, const struct index *x,
+                    bool data_only, build_defer *defer, void *ctx) {
+  struct build b = {.in = input_reader(r, subject),
+                    .data_only = data_only,
+                    .may_stop = true,
+                    .index = x,
+                    .defer = defer,
+                    .defer_ctx = ctx};
+  SEXP value = build(&b, PROTECT(Rf_allocVector(VECSXP, KEEP_ALL)));
+  PROTECT(value ? value : R_NilValue);
+  input_wait(&b.in);
+  const bool whole = input_position(&b.in) == r->stream_total;
+  UNPROTECT(2);
+  return whole ? value : NULL;
+}
+
+SEXP build_payload(struct reader *r, const struct subject *subject, const struct index *x,
+                   const struct payload *p, bool coded) {
+  struct build b = {.in = input_memory(x->head, x->n_head, subject)};
+  begin_parts(&b, PROTECT(Rf_allocVector(VECSXP, KEEP_ALL)));
+  b.in = input_reader(r, subject);
+  input_skip_to(&b.in, p->at);
+  if (p->type == STRSXP && coded) {
+    SEXP strings = intern_coded(&b.chars, p->n);
+    UNPROTECT(1);
+    return strings;
+  }
+  SEXP elements = PROTECT(Rf_allocVector(p->type, p->n));
+  if (p->type == STRSXP)
+    intern_fill(&b.chars, elements);
+  else
+    input_numbers(&b.in, numbers_of(elements), (size_t) (p->end - p->at), p->type == CPLXSXP ? 8 : 4);
+  input_wait(&b.in);
+  UNPROTECT(2);
+  return elements;
 }

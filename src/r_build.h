@@ -30,6 +30,32 @@ SEXP build_read(struct reader *r, const struct subject *subject, enum build_what
 SEXP build_parts(struct reader *r, const struct subject *subject, const struct index *x,
                  const struct wish *wishes, size_t n, bool data_only);
 
+// ---- what is read later ----
+
+enum { PAYLOAD_DEPTH = 8 };
+
+// The elements of a vector, which lie in blocks of their own.
+struct payload {
+  SEXPTYPE type;
+  R_xlen_t n;
+  uint64_t at, end;  // in the stream
+  int depth;         // whose it is: of the object's element where[0] element where[1], and so on
+  R_xlen_t where[PAYLOAD_DEPTH];
+};
+
+// Makes a vector whose elements are those, without attributes.
+typedef SEXP build_defer(void *ctx, const struct payload *p);
+
+// The object of a file whose header says that it is plain, each long vector made by defer(). `r` reads
+// by parts_open_sparse(). NULL: R's reader must see, or a whole read tell what is wrong.
+SEXP build_deferred(struct reader *r, const struct subject *subject, const struct index *x,
+                    bool data_only, build_defer *defer, void *ctx);
+
+// The elements, out of a reader of their blocks: a vector. Of strings with `coded`, where few are
+// distinct, a list of these and an integer vector that tells which each element is, from 0.
+SEXP build_payload(struct reader *r, const struct subject *subject, const struct index *x,
+                   const struct payload *p, bool coded);
+
 // The object of a bare stream, or NULL when it is not plain, or not in a binary format. With
 // data_only that is an error.
 SEXP build_from_memory(const unsigned char *p, size_t n, const struct subject *subject,

@@ -15,8 +15,9 @@ static void call_r(const char *function, SEXP a, SEXP b, SEXP c) {
 }
 
 void throw_reason(const char *class, const char *reason, const struct subject *subject) {
-  char start[64];
-  snprintf(start, sizeof(start), "Can't %s ", subject->doing);
+  const size_t len = strlen(subject->doing) + sizeof("Can't  ");
+  char *start = R_alloc(len, 1);  // it may name a column
+  snprintf(start, len, "Can't %s ", subject->doing);
   SEXP c = PROTECT(Rf_mkString(class));
   SEXP what = PROTECT(Rf_allocVector(STRSXP, 3));
   SET_STRING_ELT(what, 0, Rf_mkChar(start));

@@ -22,6 +22,7 @@ SEXP ffi_part_about(SEXP pointer);
 SEXP ffi_part_read(SEXP pointer, SEXP which, SEXP from, SEXP n, SEXP nthreads, SEXP data_only);
 SEXP ffi_part_whole(SEXP pointer, SEXP nthreads, SEXP data_only);
 SEXP ffi_part_advise(SEXP pointer, SEXP which, SEXP from, SEXP n);
+SEXP ffi_lazy(SEXP file, SEXP nthreads, SEXP data_only, SEXP otherwise);
 SEXP ffi_sizes(SEXP bytes, SEXP header_len, SEXP depth);
 SEXP ffi_option(SEXP parameter);
 SEXP ffi_threads_set(SEXP nthreads);

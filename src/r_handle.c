@@ -3,16 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void raise(struct handle *h, struct error e, const struct subject *subject) {
-  handle_release(h);
-  throw_error(&e, subject);
-}
-
-static struct handle *no_handle(struct handle *h) {
-  handle_release(h);
-  return NULL;
-}
-
 static enum status open_source(struct handle *h, const char *path, SEXP input, struct error *e) {
   if (!path) {
     source_memory(&h->source, RAW_RO(input), (size_t) XLENGTH(input));
@@ -22,22 +12,37 @@ static enum status open_source(struct handle *h, const char *path, SEXP input, s
   return source_file(&h->source, path, e);
 }
 
-struct handle *handle_open(const char *path, SEXP input, const struct subject *subject) {
-  struct error e = {.block = NO_BLOCK};
+static enum status load(struct handle *h, const char *path, SEXP input, struct error *e) {
+  if (open_source(h, path, input, e) || !h->source.can_seek) return e->code;
+  if (contents_load_ends(&h->contents, &h->source, e)) return e->code;
+  return contents_load_index(&h->contents, &h->source, e);
+}
+
+// NULL with no error in e: it is none of ours, or has no index.
+static struct handle *open_handle(const char *path, SEXP input, struct error *e) {
   if (path && !source_can_reopen(path)) return NULL;
   struct handle *h = calloc(1, sizeof(*h));
   if (!h) {
-    fail(&e, ERR_NOMEM, 0, "opening");
-    throw_error(&e, subject);
+    fail(e, ERR_NOMEM, 0, "opening");
+    return NULL;
   }
   h->n_users = 1;
-  if (open_source(h, path, input, &e)) raise(h, e, subject);
-  if (!h->source.can_seek) return no_handle(h);
-  enum status st = contents_load_ends(&h->contents, &h->source, &e);
-  if (st == OK) st = contents_load_index(&h->contents, &h->source, &e);
-  if (st == ERR_FORMAT) return no_handle(h);
-  if (st) raise(h, e, subject);
-  return h->contents.indexed ? h : no_handle(h);
+  if (load(h, path, input, e) == OK && h->contents.indexed) return h;
+  if (e->code == ERR_FORMAT) *e = (struct error){.block = NO_BLOCK};
+  handle_release(h);
+  return NULL;
+}
+
+struct handle *handle_open(const char *path, SEXP input, const struct subject *subject) {
+  struct error e = {.block = NO_BLOCK};
+  struct handle *h = open_handle(path, input, &e);
+  if (e.code) throw_error(&e, subject);
+  return h;
+}
+
+struct handle *handle_try(const char *path) {
+  struct error e = {.block = NO_BLOCK};
+  return open_handle(path, R_NilValue, &e);
 }
 
 struct subject handle_subject(const struct handle *h) {

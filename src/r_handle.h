@@ -23,6 +23,8 @@ struct handle {
 // Of a path or, if that is NULL, the raw vector `input`. NULL: not a file of ours, or one that can't
 // seek, or without an index. Raises what is wrong with it. One user holds it.
 struct handle *handle_open(const char *path, SEXP input, const struct subject *subject);
+// Of a path, and NULL as well if there is something wrong with it. Never calls R.
+struct handle *handle_try(const char *path);
 struct subject handle_subject(const struct handle *h);
 void handle_hold(struct handle *h);
 // Never calls R.

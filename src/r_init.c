@@ -6,6 +6,7 @@
 #include "r_calls.h"
 #include "r_depth.h"
 #include "r_ffi.h"
+#include "r_lazy.h"
 #include "r_threads.h"
 
 static int live_calls;
@@ -39,6 +40,7 @@ static const R_CallMethodDef entries[] = {
     ENTRY(ffi_part_read, 6),
     ENTRY(ffi_part_whole, 3),
     ENTRY(ffi_part_advise, 4),
+    ENTRY(ffi_lazy, 4),
     ENTRY(ffi_hash, 3),
     ENTRY(ffi_compress, 4),
     ENTRY(ffi_decompress, 3),
@@ -51,5 +53,6 @@ void attribute_visible R_init_riffle(DllInfo *dll) {
   threads_init();
   depth_init();
   altrep_init();
+  lazy_init(dll);
   api_init();
 }

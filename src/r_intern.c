@@ -7,6 +7,7 @@
 #include "r_prefetch.h"
 #include "r_progress.h"
 #include "r_stream.h"
+#include "strings.h"
 
 enum {
   NAMES_SIZE = 16,     // vectors of names that are remembered
@@ -249,6 +250,112 @@ void intern_fill_range(struct interner *c, SEXP x, size_t before) {
     i += (R_xlen_t) k;
     before = 0;
   }
+}
+
+// ---- a character vector by its distinct strings -------------------------------------------
+
+enum {
+  DISTINCT_MAX = 1 << 16,
+  DISTINCT_SHARE = 4,  // at most one in so many
+  DISTINCT_FIRST = 1 << 6
+};
+
+// R has one object for each string, so the address tells.
+struct distinct {
+  SEXP codes;     // protected by the owner, as is `strings`
+  SEXP strings;   // n of them are there
+  PROTECT_INDEX strings_index;
+  int n, max;
+  int *table;     // 1 + the code, or 0
+  size_t size;    // a power of two
+};
+
+static void distinct_open(struct distinct *d, R_xlen_t n) {
+  const R_xlen_t most = n / DISTINCT_SHARE;
+  *d = (struct distinct){.max = most < DISTINCT_MAX ? (int) most : DISTINCT_MAX, .size = 16};
+  while (d->size < 2 * (size_t) d->max) d->size *= 2;
+  d->table = (int *) R_alloc(d->size, sizeof(int));
+  memset(d->table, 0, d->size * sizeof(int));
+  PROTECT(d->codes = Rf_allocVector(INTSXP, n));
+  PROTECT_WITH_INDEX(d->strings = Rf_allocVector(STRSXP, DISTINCT_FIRST), &d->strings_index);
+}
+
+// The first `len` of them, at least, in a vector of that length.
+static void distinct_resize(struct distinct *d, R_xlen_t len) {
+  PROTECT(d->strings);
+  SEXP strings = Rf_allocVector(STRSXP, len);
+  for (int i = 0; i < d->n; i++) SET_STRING_ELT(strings, i, STRING_ELT(d->strings, i));
+  UNPROTECT(1);
+  REPROTECT(d->strings = strings, d->strings_index);
+}
+
+// The code of a string; -1: there are too many.
+static int distinct_code(struct distinct *d, SEXP chars) {
+  size_t i = string_hash((uintptr_t) chars, d->size);
+  for (; d->table[i]; i = (i + 1) & (d->size - 1))
+    if (STRING_ELT(d->strings, d->table[i] - 1) == chars) return d->table[i] - 1;
+  if (d->n == d->max) return -1;
+  PROTECT(chars);
+  if (d->n == XLENGTH(d->strings)) distinct_resize(d, 2 * (R_xlen_t) d->n);
+  SET_STRING_ELT(d->strings, d->n, chars);
+  UNPROTECT(1);
+  d->table[i] = ++d->n;
+  return d->n - 1;
+}
+
+// False: there are too many distinct strings in or before the block.
+static bool code_block(struct interner *c, struct distinct *d, R_xlen_t at,
+                       const struct string_array *a) {
+  const void *vmax = vmaxget();
+  if (!a->codes) return false;
+  int *codes = (int *) R_alloc(a->n_items, sizeof(int)), *out = INTEGER(d->codes) + at;
+  for (size_t i = 0; i < a->n_items; i++) {
+    const struct string_item *item = &a->items[i];
+    codes[i] = distinct_code(d, make_chars(c, item->flags, item->chars, item->len));
+    if (codes[i] < 0) return false;
+  }
+  for (size_t i = 0; i < a->n; i++) out[i] = codes[a->codes[i]];
+  vmaxset(vmax);
+  progress_look();
+  return true;
+}
+
+// All n strings as a character vector: the first `at` have codes, `block` is next.
+static SEXP uncoded(struct interner *c, const struct distinct *d, R_xlen_t at,
+                    const struct string_array *block) {
+  const R_xlen_t n = XLENGTH(d->codes);
+  SEXP x = PROTECT(Rf_allocVector(STRSXP, n));
+  for (R_xlen_t i = 0; i < at; i++)
+    SET_STRING_ELT(x, i, STRING_ELT(d->strings, INTEGER_ELT(d->codes, i)));
+  while (block) {
+    put_block(c, x, at, block, 0, block->n);
+    at += (R_xlen_t) block->n;
+    block = at < n ? input_strings(c->in, (size_t) (n - at)) : NULL;
+  }
+  if (at < n) input_corrupt(c->in, "its strings are not where its index says");
+  UNPROTECT(1);
+  return x;
+}
+
+SEXP intern_coded(struct interner *c, R_xlen_t n) {
+  struct distinct d;
+  distinct_open(&d, n);
+  for (R_xlen_t at = 0; at < n;) {
+    const struct string_array *block = input_strings(c->in, (size_t) (n - at));
+    if (!block) input_corrupt(c->in, "its strings are not where its index says");
+    if (!code_block(c, &d, at, block)) {
+      SEXP x = uncoded(c, &d, at, block);
+      UNPROTECT(2);
+      return x;
+    }
+    at += (R_xlen_t) block->n;
+  }
+  distinct_resize(&d, d.n);
+  SEXP coded = PROTECT(Rf_allocVector(VECSXP, 2));
+  SET_VECTOR_ELT(coded, 0, d.strings);
+  SET_VECTOR_ELT(coded, 1, d.codes);
+  UNPROTECT(3);
+  return coded;
 }
 
 // ---- names that many lists have in common -------------------------------------------------

@@ -41,6 +41,10 @@ void intern_fill(struct interner *c, SEXP x);
 // may be left.
 void intern_fill_range(struct interner *c, SEXP x, size_t before);
 
+// n strings out of strings blocks: a list of the distinct ones and of the number of each, from 0; or
+// where these are many, or nobody has counted them, a character vector.
+SEXP intern_coded(struct interner *c, R_xlen_t n);
+
 // The next item, a short character vector without attributes, if it is the same as one of the last
 // that came by here: then that one, not to be given away. Else NULL, and nothing is taken.
 SEXP intern_same_names(struct interner *c);

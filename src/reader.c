@@ -400,6 +400,7 @@ enum status reader_head(struct reader *r, size_t n) {
 }
 
 enum status reader_skip_to(struct reader *r, uint64_t to) {
+  r->skip_to = to;
   for (;;) {
     const uint64_t here = reader_position(r);
     if (to >= here && to - here <= (uint64_t) (r->end - r->at)) {
@@ -413,6 +414,10 @@ enum status reader_skip_to(struct reader *r, uint64_t to) {
     const struct read_job *j = s ? s->job : NULL;
     const uint64_t begins = reader_position(r) + (j ? j->skipped : 0);
     if (j && to == begins) return OK;
+    if (!j && to == r->stream_total) {
+      r->skipped += to - begins;
+      return OK;
+    }
     if (!j || to < begins)
       return fail(&r->err, ERR_CORRUPT, 0, "a part of it is not where its index says");
     bool any;

@@ -54,6 +54,7 @@ struct reader {
   uint64_t stream_total;     // in all blocks, or a bound; UINT64_MAX: not known yet
   uint64_t taken;            // in the blocks that were handed out
   uint64_t skipped;          // of the stream, between these blocks
+  uint64_t skip_to;          // the consumer has no use for what is before that in the stream
   uint64_t read_end;         // the file is not read beyond this; 0: to its end
   void *chain;               // XXH3 state; the container's
   bool ended;                // the last block has been cut, and what follows it agrees
@@ -110,7 +111,7 @@ static inline uint64_t reader_position(const struct reader *r) {
   return r->skipped + r->taken - (uint64_t) (r->end - r->at);
 }
 // Goes on at byte `to` of the stream, which is not before reader_position(), and is in a block that
-// is read, or where one begins or ends.
+// is read, or where one begins or ends, or the end of the stream.
 enum status reader_skip_to(struct reader *r, uint64_t to);
 // Whether there is anything left of the stream: then it is in at..end.
 enum status reader_more(struct reader *r, bool *more);

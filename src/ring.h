@@ -73,6 +73,8 @@ enum { RING_WAIT_MS = 100 };
 enum status ring_claim(struct ring *r, struct slot **out);
 // Takes back the last claim, before it was submitted.
 void ring_unclaim(struct ring *r);
+// Whether any slot is before the one claimed last. Without a drain.
+static inline bool ring_has_older(const struct ring *r) { return r->head - r->tail > 1; }
 // Whether ring_claim() would return at once.
 bool ring_has_free(struct ring *r);
 // `weight` is the job's size in bytes: threads are started when there is enough to do.
