@@ -3,7 +3,6 @@
 #include <R.h>
 #include <Rinternals.h>
 #include <R_ext/Altrep.h>
-#include <Rversion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
