@@ -1,4 +1,5 @@
-// Tests of parts.c: any span of a file's stream is read through the index, and nothing else is.
+// Tests of parts.c: any span of a file's stream is read through the index, and nothing else is; what a
+// sparse reader passes over is not read.
 #include "check.h"
 #include "files.h"
 #include "parts.h"
@@ -215,6 +216,94 @@ static void test_strings(void) {
   script_close(&s);
 }
 
+// ---- what is passed over ------------------------------------------------------------------
+
+// As R's stream is: a few bytes between any two vectors. The last part is numbers.
+static void script_vectors(struct script *s) {
+  script_open(s);
+  script_bytes(s, 40, 9);
+  script_numbers(s, PART_LENT, NUMBER_F64, 300000, RANDOM_BITS);
+  script_bytes(s, 12, 9);
+  script_numbers(s, PART_LENT, NUMBER_I32, 3000, RAMP);
+  script_bytes(s, 3 << 20, 256);
+  script_strings(s, 90000, 90000, 12);
+  script_bytes(s, 12, 9);
+  script_strings(s, 300, 40, 9);
+  script_bytes(s, 12, 9);
+  script_strings(s, 70000, 40, 9);
+  script_bytes(s, 70, 9);
+  script_numbers(s, PART_LENT, NUMBER_I32, 400000, NARROW);
+}
+
+// Whether part p lies in deferrable blocks of its own; then *len is theirs in the file.
+static bool is_deferrable(const struct contents *c, uint64_t at, const struct script_part *p,
+                          uint64_t *len) {
+  struct deferrable d;
+  const size_t first = index_find(&c->index, at);
+  if (index_block(&c->index, first)->stream_at != at || !deferrable_at(&c->index, first, &d))
+    return false;
+  *len = 0;
+  for (size_t k = first; k < d.end; k++)
+    *len += BLOCK_HEADER_LEN + (uint64_t) index_block(&c->index, k)->stored_len;
+  check(d.first == first && d.stream_end == at + p->len, "the blocks are the part's", at);
+  if (p->kind == PART_STRINGS) check(d.count == p->n, "and have its strings", d.count);
+  return true;
+}
+
+// Passes over the deferrable parts that `mask` has, counted from 0, and reads the others. Returns how
+// many there are.
+static unsigned check_sparse(const struct script *s, const struct bytes *file,
+                             const struct contents *c, unsigned mask,
+                             const struct reader_opts *opts) {
+  struct counted counter = {.file = file};
+  struct source source = counted_source(&counter);
+  struct reader r = {0};
+  unsigned n = 0;
+  uint64_t at = 0, len, passed = 0;
+  unsigned char *out = make(s->stream.len);
+  enum status st = parts_open_sparse(&r, &source, c, opts);
+  for (size_t i = 0; st == OK && i < s->n; at += s->parts[i++].len) {
+    const struct script_part *p = &s->parts[i];
+    if (is_deferrable(c, at, p, &len) && mask & 1u << n++) {
+      passed += len;
+      while ((st = reader_skip_to(&r, at + p->len)) == AGAIN) {}
+      continue;
+    }
+    void *to = out;
+    st = get_part(&r, p, opts->build, &to, SIZE_MAX);
+    if (st == OK) st = reader_wait(&r);
+    check(st == OK && same_bytes(out, p->p, p->len), "a part that is not passed over", i);
+  }
+  check(st == OK && reader_position(&r) == s->stream.len, "the stream's end", mask);
+  bool more = true;
+  while (st == OK && (st = reader_more(&r, &more)) == AGAIN) {}
+  check(st == OK && !more, "and nothing behind it", mask);
+  check(counter.read == block_at(file, c->index.n_blocks) - FILE_HEADER_LEN - passed,
+        "no byte of what is passed over is read", counter.read);
+  reader_close(&r);
+  free(out);
+  return n;
+}
+
+static void test_sparse(void) {
+  struct script s;
+  script_vectors(&s);
+  for (int codec = CODEC_STORED; codec <= CODEC_ZSTD; codec++) {
+    const struct writer_opts opts = opts_of((enum codec) codec, 1, 2);
+    struct bytes file = file_of(&s, &opts);
+    struct contents c = {0};
+    check(load(&c, &file) == OK && c.indexed, "an index", 0);
+    for (unsigned mask = 0; mask < 16; mask++) {
+      const struct reader_opts how = {.n_threads = 1 + mask % 3, .build = true};
+      check(check_sparse(&s, &file, &c, mask, &how) == 4, "four parts may be passed over", mask);
+    }
+    check_sparse(&s, &file, &c, 5, &(struct reader_opts){.n_threads = 2});
+    contents_close(&c);
+    bytes_free(&file);
+  }
+  script_close(&s);
+}
+
 // ---- damage -------------------------------------------------------------------------------
 
 // The file is changed after its index has been read: what is read is right, or an error.
@@ -274,6 +363,7 @@ static void test_astray(void) {
 int main(void) {
   test_spans();
   test_strings();
+  test_sparse();
   test_damage();
   test_astray();
   return checks_end();
