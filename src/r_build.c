@@ -730,7 +730,7 @@ SEXP build_payload(struct reader *r, const struct subject *subject, const struct
   if (p->type == STRSXP)
     intern_fill(&b.chars, elements);
   else
-    input_numbers(&b.in, numbers_of(elements), (size_t) (p->end - p->at), p->type == CPLXSXP ? 8 : 4);
+    input_numbers(&b.in, numbers_of(elements), (size_t) (p->end - p->at), 4);  // nothing is swapped
   input_wait(&b.in);
   UNPROTECT(2);
   return elements;

@@ -14,7 +14,8 @@
 
 struct connection;
 
-// "Can't <doing> <subject>: <reason>." `doing` is "read" or "save", or "read column 'a' of"; `path` NULL: `thing` instead.
+// "Can't <doing> <subject>: <reason>." `doing` is "read" or "save", or "read column 'a' of"; `path`
+// NULL: `thing` instead.
 struct subject {
   const char *doing;
   const char *path;

@@ -41,8 +41,8 @@ void intern_fill(struct interner *c, SEXP x);
 // may be left.
 void intern_fill_range(struct interner *c, SEXP x, size_t before);
 
-// n strings out of strings blocks: a list of the distinct ones and of the number of each, from 0; or
-// where these are many, or nobody has counted them, a character vector.
+// n strings out of strings blocks: a list of the distinct ones and of the number of each, from 0;
+// or, where these are many or nobody has counted them, a character vector.
 SEXP intern_coded(struct interner *c, R_xlen_t n);
 
 // The next item, a short character vector without attributes, if it is the same as one of the last

@@ -129,7 +129,8 @@ static Rboolean lazy_inspect(SEXP x, int pre, int deep, int pvec,
                              void (*subtree)(SEXP, int, int, int)) {
   (void) pre, (void) deep, (void) pvec, (void) subtree;
   SEXP data = R_altrep_data2(x);
-  Rprintf(" riffle: lazy, %s\n", data == R_NilValue ? "not read" : is_coded(data) ? "as codes" : "read");
+  const char *state = data == R_NilValue ? "not read" : is_coded(data) ? "as codes" : "read";
+  Rprintf(" riffle: lazy, %s\n", state);
   return TRUE;
 }
 

@@ -287,7 +287,8 @@ test_that("what cannot be lazy is read as ever", {
 })
 
 test_that("a string too long for a block is read with its column, the others stay lazy", {
-  x <- data.frame(a = runif(5e4), s = rep(c("u", "v"), 25000), t = rep(c("w", "v"), 25000), b = runif(5e4))
+  x <- data.frame(a = runif(5e4), s = rep(c("u", "v"), 25000), t = rep(c("w", "v"), 25000),
+                  b = runif(5e4))
   x$s[c(7, 30000)] <- strrep("long", 20000)
   file <- saved(x)
   l <- lazy(file)
@@ -301,11 +302,12 @@ test_that("our functions and R's write the same bytes of a lazy object as of an 
   x <- frame_of_all()
   file <- saved(x)
   eager <- qs_read(file)
+  other <- withr::local_tempfile()
   uses <- list(
     function(d) serialize(d, NULL),
     function(d) serialize(d, NULL, version = 2),
-    function(d) { f <- tempfile(); on.exit(unlink(f)); saveRDS(d, f, compress = FALSE); read_bytes(f) },
-    function(d) { f <- tempfile(); on.exit(unlink(f)); qs_save(d, f); read_bytes(f) },
+    function(d) { saveRDS(d, other, compress = FALSE); read_bytes(other) },
+    function(d) { qs_save(d, other); read_bytes(other) },
     qs_serialize, marshall, calc_size, qs_hash, riffle:::is_plain,
     function(d) qs_sizes(d)$bytes
   )
@@ -361,9 +363,10 @@ test_that("damage is an error at the touch that names column and file; the rest 
     file <- saved(x)
     damage(file, part, 4)
     l <- lazy(file)
-    touch <- list(function() l$a[1], function() l$in_list[[1]]$s[1], function() sum(l$in_list[[1]]$i),
-                  function() l[[3]] * 2)
-    name <- c("element 'a'", "column 'in_list[[1]]$s'", "column 'in_list[[1]]$i'", "element '[[3]]'")
+    touch <- list(function() l$a[1], function() l$in_list[[1]]$s[1],
+                  function() sum(l$in_list[[1]]$i), function() l[[3]] * 2)
+    name <- c("element 'a'", "column 'in_list[[1]]$s'", "column 'in_list[[1]]$i'",
+              "element '[[3]]'")
     for (i in seq_along(touch)) {
       if (i != part) expect_identical(outcome(touch[[i]]()), "a value")
     }
@@ -438,7 +441,10 @@ test_that("dplyr and data.table work on lazy frames", {
     uses <- list(
       data.table::as.data.table,
       function(d) data.table::setorderv(data.table::as.data.table(d), c("factor", "int")),
-      function(d) data.table::dcast(data.table::as.data.table(d[1:1000, ]), factor ~ lgl, length, value.var = "int"),
+      function(d) {
+        d <- data.table::as.data.table(d[1:1000, ])
+        data.table::dcast(d, factor ~ lgl, length, value.var = "int")
+      },
       function(d) { data.table::setDT(d); data.table::set(d, 5L, "int", 7L); as.data.frame(d) },
       function(d) { data.table::setDT(d); data.table::setkeyv(d, "many"); as.data.frame(d) },
       function(d) data.table::rbindlist(list(d, d))$few,
@@ -454,7 +460,7 @@ test_that("dplyr and data.table work on lazy frames", {
     function(d) dplyr::arrange(d, many),
     function(d) dplyr::mutate(d, twice = int * 2L, up = toupper(many)),
     function(d) dplyr::slice(d, 5:9),
-    function(d) dplyr::summarise(dplyr::group_by(d, factor), m = mean(int, na.rm = TRUE), k = dplyr::n()),
+    function(d) dplyr::summarise(dplyr::group_by(d, factor), m = mean(int), k = dplyr::n()),
     function(d) dplyr::left_join(d[1:50, ], d[1:50, c("many", "dbl")], by = "many"),
     function(d) dplyr::bind_rows(d, d),
     function(d) dplyr::as_tibble(d)
