@@ -203,6 +203,7 @@ static void put_items(struct interner *c, SEXP x, R_xlen_t at, const struct stri
 
 static void put_codes(struct interner *c, SEXP x, R_xlen_t at, const struct string_array *a,
                       size_t from, size_t end) {
+  if (a->n_items == 0) return;  // before a string that is too long for a block
   reserve_made(c, a->n_items);
   memset(c->made, 0, a->n_items * sizeof(SEXP));
   for (size_t i = from; i < end; i++) {
