@@ -305,11 +305,17 @@ static void locate(const struct build *b, struct payload *p) {
   }
 }
 
+// Whether what comes next are the names of a list: who uses it needs them first.
+static bool are_list_names(struct build *b) {
+  return b->n_frames && top(b)->kind == IN_ATTRIBUTES && TYPEOF(top(b)->object) == VECSXP &&
+         VECTOR_ELT(b->roots, b->n_roots - 1) == R_NamesSymbol;
+}
+
 // The vector whose elements come next, if they can be left for later. Else NULL.
 static SEXP deferred(struct build *b, SEXPTYPE type, R_xlen_t n, size_t size) {
   struct input *in = &b->in;
   if (!b->defer || in->at < in->end || in->swap) return NULL;
-  if (type != STRSXP && (size_t) n * size < DEFER_MIN_LEN) return NULL;
+  if (type == STRSXP ? are_list_names(b) : (size_t) n * size < DEFER_MIN_LEN) return NULL;
   struct payload p = {.type = type, .n = n, .at = input_position(in)};
   struct deferrable d;
   if (p.at >= in->reader->stream_total) return NULL;

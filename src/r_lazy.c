@@ -286,10 +286,11 @@ static SEXP element(SEXP list, R_xlen_t i) {
 // By its name, or its number. Returns the length.
 static size_t add_step(char *text, size_t len, SEXP list, R_xlen_t i) {
   SEXP names = PROTECT(Rf_getAttrib(list, R_NamesSymbol));
-  const bool named = TYPEOF(names) == STRSXP && i < XLENGTH(names) && *R_CHAR(STRING_ELT(names, i));
+  SEXP name = TYPEOF(names) == STRSXP && i < XLENGTH(names) ? STRING_ELT(names, i) : R_BlankString;
+  const bool named = *R_CHAR(name) && Rf_getCharCE(name) != CE_BYTES;
   const size_t room = NAME_MAX_LEN - len;
   const int n = named ? snprintf(text + len, room, "%s%s", len ? "$" : "",
-                                 Rf_translateCharUTF8(STRING_ELT(names, i)))
+                                 Rf_translateCharUTF8(name))
                       : snprintf(text + len, room, "[[%.0f]]", (double) i + 1);
   UNPROTECT(1);
   return n > 0 && (size_t) n < room ? len + (size_t) n : len;

@@ -68,6 +68,14 @@ damage <- function(file, part, n_parts) {
   write_bytes(flip(bytes, at), file)
 }
 
+# Damages a byte in the last block of numbers.
+damage_last <- function(file) {
+  bytes <- read_bytes(file)
+  blocks <- blocks_of(bytes)
+  last <- blocks[max(which(blocks$kind == NUMBERS)), ]
+  write_bytes(flip(bytes, last$at + last$len), file)
+}
+
 test_that("a frame of every type is lazy and identical to the original, both ways round", {
   x <- frame_of_all()
   file <- saved(x)
@@ -385,6 +393,52 @@ test_that("damage is an error at the touch that names column and file; the rest 
     expect_riffle_error(marshall(l), "corrupt")
     expect_error(serialize(l, NULL), class = "riffle_error_corrupt")
   }
+})
+
+test_that("an error names its column whatever the encoding", {
+  skip_if_not_utf8()
+  x <- list(runif(1e5), runif(1e5))
+  names(x) <- c("pl\u00e4n", "b\xff")
+  Encoding(names(x)) <- c("UTF-8", "bytes")
+  name <- c("element 'pl\u00e4n'", "element '[[2]]'")
+  for (part in 1:2) {
+    file <- saved(x)
+    damage(file, part, 2)
+    expect_riffle_error(lazy(file)[[part]][1], "corrupt", sprintf("read %s of '", name[part]))
+  }
+})
+
+test_that("long attributes are lazy, but for the names of lists", {
+  set.seed(8)
+  ids <- sprintf("id-%06d", sample(20000))
+  x <- list(
+    named = setNames(runif(20000), ids),
+    matrix = matrix(1:40000, 20000, dimnames = list(ids, c("a", "b"))),
+    factor = factor(sample(ids, 30000, TRUE), levels = ids),
+    frame = data.frame(v = runif(20000), row.names = ids),
+    rows = data.frame(v = 1:20000)[sample(20000), , drop = FALSE],
+    series = ts(runif(20000), start = 1900, frequency = 12)
+  )
+  file <- saved(x)
+  l <- lazy(file)
+  expect_identical(state_of(names(l$named)), "not read")
+  expect_identical(state_of(levels(l$factor)), "not read")
+  expect_identical(l$named["id-000007"], x$named["id-000007"])
+  expect_identical(l$matrix["id-000007", ], x$matrix["id-000007", ])
+  expect_identical(l$frame["id-000007", ], x$frame["id-000007", ])
+  expect_identical(window(l$series, 1950, 1951), window(x$series, 1950, 1951))
+  expect_true(is_same(l, x))
+  expect_true(is_same(x, lazy(file)))
+  expect_identical(serialize(lazy(file), NULL), serialize(qs_read(file), NULL))
+  expect_identical(marshall(lazy(file)), marshall(qs_read(file)))
+  long <- c(as.list(setNames(1:20000, ids)), list(big = runif(20000)))
+  file <- saved(long)
+  l <- lazy(file)
+  expect_identical(state_of(names(l)), "")
+  expect_identical(state_of(l$big), "not read")
+  expect_true(is_same(l, long))
+  damage_last(file)
+  expect_riffle_error(lazy(file)$big[1], "corrupt", "read element 'big' of '")
 })
 
 test_that("a damaged index, or blocks between the vectors, are told as by a whole read", {
