@@ -37,7 +37,11 @@ static SEXP place_pointer(struct handle *h, const struct payload *payload, unsig
   SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, R_NilValue));
   R_RegisterCFinalizerEx(pointer, place_free, FALSE);
   struct place *p = malloc(sizeof(struct place));
-  if (!p) Rf_error("memory ran out");
+  if (!p) {
+    const struct error e = {.code = ERR_NOMEM, .what = "reading", .block = NO_BLOCK};
+    const struct subject subject = handle_subject(h);
+    throw_error(&e, &subject);
+  }
   *p = (struct place){.handle = h, .payload = *payload, .n_threads = n_threads};
   handle_hold(h);
   R_SetExternalPtrAddr(pointer, p);
@@ -204,6 +208,13 @@ static SEXP strings_in(SEXP x) {
   return strings;
 }
 
+SEXP lazy_codes(SEXP x) {
+  if (!ALTREP(x) || !R_altrep_inherits(x, classes.str)) return NULL;
+  SEXP data = R_altrep_data2(x);
+  if (data == R_NilValue) data = read_elements(x, true);
+  return is_coded(data) ? data : NULL;
+}
+
 static SEXP str_elt(SEXP x, R_xlen_t i) {
   SEXP data = R_altrep_data2(x);
   if (data == R_NilValue) data = read_elements(x, true);
@@ -337,7 +348,7 @@ static SEXP make_lazy(void *ctx, const struct payload *p) {
 
 static SEXP lazy_body(void *data) {
   struct lazy_call *c = data;
-  const struct subject subject = {.doing = "read", .path = c->handle->path};
+  const struct subject subject = handle_subject(c->handle);
   const struct reader_opts opts = {.n_threads = c->n_threads, .build = true};
   struct contents *contents = &c->handle->contents;
   c->made = PROTECT(Rf_cons(R_NilValue, R_NilValue));

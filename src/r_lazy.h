@@ -11,9 +11,15 @@
 #ifndef RIFFLE_R_LAZY_H
 #define RIFFLE_R_LAZY_H
 
+#include <Rinternals.h>
 #include <R_ext/Rdynload.h>
 
 // Makes the classes; once, when the package is loaded.
 void lazy_init(DllInfo *dll);
+
+// The distinct strings of a string vector of ours and an integer vector, which tells for each element
+// which it is, from 0, in a list to be protected; reads it, if need be. NULL: of another class, or
+// the strings are side by side.
+SEXP lazy_codes(SEXP x);
 
 #endif

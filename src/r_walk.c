@@ -12,6 +12,7 @@
 #include "r_chars.h"
 #include "r_depth.h"
 #include "r_env.h"
+#include "r_lazy.h"
 #include "r_prefetch.h"
 #include "r_progress.h"
 #include "r_refs.h"
@@ -335,7 +336,23 @@ static SEXP copy_of_deferred(SEXP x) {
   return copy ? copy : x;
 }
 
+static void hash_coded(struct walk *w, SEXP data, R_xlen_t n) {
+  const SEXP *distinct = STRING_PTR_RO(VECTOR_ELT(data, 0));
+  const int *codes = INTEGER_RO(VECTOR_ELT(data, 1));
+  PROTECT(data);
+  for (R_xlen_t i = 0; i < n; i++) {
+    if (i && i % STRINGS_STRIDE == 0) tick(w, INTERRUPT_STRIDE / 4);
+    hash_string(w, distinct[codes[i]]);
+  }
+  UNPROTECT(1);
+}
+
 static void hash_strings(struct walk *w, SEXP x, R_xlen_t n) {
+  SEXP coded = lazy_codes(x);
+  if (coded) {
+    hash_coded(w, coded, n);
+    return;
+  }
   const SEXP *p = DATAPTR_OR_NULL(x);
   SEXP from = p ? x : ALTREP(x) && altrep_form(x) == ALTREP_DATA1 ? copy_of_deferred(x) : x;
   PROTECT(from);

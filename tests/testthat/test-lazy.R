@@ -320,6 +320,9 @@ test_that("our functions and R's write the same bytes of a lazy object as of an 
     function(d) qs_sizes(d)$bytes
   )
   for (i in seq_along(uses)) expect_identical(uses[[i]](lazy(file)), uses[[i]](eager), info = i)
+  l <- lazy(file)
+  qs_hash(l)
+  expect_identical(state_of(l$few), "as codes")
   # over the file itself
   l <- lazy(file)
   qs_save(l, file)
