@@ -107,9 +107,9 @@ qs_read <- function(file, validate_checksum = qopt("validate_checksum"),
   if (is_part || !isFALSE(lazy)) {
     check_part(columns, from, to, select, lazy)
     whole <- function() qs_read(file, validate_checksum, nthreads, refhook, data_only, progress)
-    if (lazy) return(read_lazy(file, nthreads, whole))
     by_handle <- is_string(file) && is.null(refhook)
     if (by_handle) validate_path(file, validate_checksum)
+    if (lazy) return(if (by_handle) read_lazy(file, nthreads, data_only, whole) else whole())
     source <- open_source(file, whole, nthreads, data_only, by_handle)
     on.exit(source$close())
     return(read_part(source, columns, from, to, select))
@@ -118,9 +118,6 @@ qs_read <- function(file, validate_checksum = qopt("validate_checksum"),
   if (!is.null(input$close)) on.exit(input$close())
   .Call(ffi_read, input$file, validate_checksum, nthreads, refhook, data_only, progress)
 }
-
-# Not lazy as yet.
-read_lazy <- function(file, nthreads, whole) whole()
 
 #' @rdname qs_serialize
 #' @export

@@ -22,7 +22,7 @@ struct contents {
   struct end_record end;
   bool indexed;        // it has an index
   struct index index;  // which is this, checked
-  struct coder coder;  // for the index, and for a reader at a time: made once, it serves again
+  struct coder coder;  // for the index, and then for one reader: made once, it serves again
   uint64_t n_index;    // its blocks
   uint8_t index_codec; // of the first of them
 };
@@ -66,6 +66,7 @@ bool plan_add(struct plan *p, const struct index *x, struct span s);
 bool plan_add_wish(struct plan *p, const struct index *x, const struct wish *w);
 // Adds all blocks of a kind to an empty plan.
 bool plan_add_kind(struct plan *p, const struct index *x, enum block_kind kind);
+
 // Blocks first..end - 1 are all of one kind, numbers or strings, and hold a vector's worth of these
 // that need not be read before they are used.
 struct deferrable {
@@ -84,8 +85,8 @@ void plan_advise(const struct plan *p, const struct index *x, struct source *s);
 void plan_close(struct plan *p);
 
 // A reader of the planned blocks. `c`, the plan and the source are lent until parts_close(), which
-// closes the reader: one at a time of the same `c`. It is ready to give: there is nothing to start or to
-// finish, but reader_wait() for what was promised.
+// closes the reader; another of the same `c` may be opened and closed meanwhile. It is ready to give:
+// there is nothing to start or to finish, but reader_wait() for what was promised.
 enum status parts_open(struct reader *r, struct source *s, struct contents *c,
                        const struct plan *p, const struct reader_opts *opts);
 // Safe on a zeroed or half-opened reader.

@@ -253,7 +253,7 @@ static bool is_deferrable(const struct contents *c, uint64_t at, const struct sc
 // Passes over the deferrable parts that `mask` has, counted from 0, and reads the others. Returns how
 // many there are.
 static unsigned check_sparse(const struct script *s, const struct bytes *file,
-                             const struct contents *c, unsigned mask,
+                             struct contents *c, unsigned mask,
                              const struct reader_opts *opts) {
   struct counted counter = {.file = file};
   struct source source = counted_source(&counter);
@@ -280,7 +280,7 @@ static unsigned check_sparse(const struct script *s, const struct bytes *file,
   check(st == OK && !more, "and nothing behind it", mask);
   check(counter.read == block_at(file, c->index.n_blocks) - FILE_HEADER_LEN - passed,
         "no byte of what is passed over is read", counter.read);
-  reader_close(&r);
+  parts_close(&r, c);
   free(out);
   return n;
 }

@@ -1,9 +1,9 @@
-read_lazy <- function(file, nthreads = 2L, data_only = FALSE, ...) {
-  riffle:::read_lazy(file, nthreads, data_only, ...)
-}
+read_lazy <- function(file, nthreads = 2L, ...) qs_read(file, nthreads = nthreads, ..., lazy = TRUE)
 
-# The object, or an error if it is not lazy at all.
-lazy <- function(file, ...) read_lazy(file, ..., otherwise = stop("it is not lazy"))
+# The same, but an error where all has to be read at once.
+lazy <- function(file, nthreads = 2L, data_only = FALSE) {
+  riffle:::read_lazy(file, nthreads, data_only, function() stop("it is not lazy"))
+}
 
 # As .Internal(inspect(x)) tells: "not read", "as codes", "read", or "" for an ordinary vector.
 state_of <- function(x) {
@@ -89,6 +89,8 @@ test_that("a frame of every type is lazy and identical to the original, both way
   expect_true(is_same(x, lazy(file)))
   expect_true(is_same(lazy(file), lazy(file, nthreads = 1L)))
   expect_true(is_same(lazy(file, data_only = TRUE), x))
+  expect_identical(states_of(read_lazy(file)), rep("not read", length(x)))
+  expect_identical(states_of(read_lazy(file, validate_checksum = TRUE)), rep("not read", length(x)))
   expect_identical(live_calls(), 0L)
 })
 
@@ -290,6 +292,9 @@ test_that("what cannot be lazy is read as ever", {
   saveRDS(small, rds)
   expect_identical(read_lazy(rds), small)
   expect_error(lazy(rds), "not lazy")
+  expect_identical(read_lazy(con <- rawConnection(qs_serialize(small))), small)
+  close(con)
+  expect_identical(read_lazy(saved(small), refhook = function(x) NULL), small)
   expect_riffle_error(read_lazy(withr::local_tempfile()), "io")
   expect_riffle_error(read_lazy(local_file(as.raw(1:100))), "format")
 })
