@@ -53,6 +53,18 @@
 #' that of all unless sf is loaded. Groups of dplyr are made anew by dplyr; without it they are
 #' dropped with a warning of class `riffle_warning`.
 #'
+#' With `lazy = TRUE` a data frame or list comes at once, whatever its size: its long vectors (of 64 KiB
+#' or more) know their length, class and attributes, and are read when an element of them is first
+#' used, each one whole, by as many threads as `nthreads` says. For as long as any of them is unread the
+#' file stays open and is seen as it was: a save that replaces it, or its removal, does no harm, but
+#' it must not be written to in place. A character vector with few distinct values is kept as these
+#' and a number for each element until something needs its strings side by side. Such vectors can be
+#' used, changed, saved and sent to other processes like any others; a forked process reads for
+#' itself. Damage in a vector's blocks is found when it is first used: an error of class
+#' `riffle_error_corrupt` that names the column and the file; the others can still be read. What can't be
+#' lazy is read whole: a small file, which has no index, an object with functions or environments in
+#' it, another format, a connection, and any file if there is a `refhook`.
+#'
 #' A column or element that is not there, and a part of an object that is no data frame or list, is
 #' an error of class `riffle_error_argument`.
 #'

@@ -195,12 +195,6 @@ bool plan_add_wish(struct plan *p, const struct index *x, const struct wish *w) 
   return !part_has_attributes(part) || plan_add(p, x, (struct span){attributes_at, end});
 }
 
-bool plan_add_kind(struct plan *p, const struct index *x, enum block_kind kind) {
-  for (size_t i = 0; i < x->n_blocks; i++)
-    if (index_block(x, i)->kind == kind && !add_run(p, (struct run){i, i + 1})) return false;
-  return true;
-}
-
 bool deferrable_at(const struct index *x, size_t first, struct deferrable *d) {
   const uint8_t kind = index_block(x, first)->kind;
   *d = (struct deferrable){.first = first, .end = first};

@@ -64,8 +64,6 @@ struct plan {
 bool plan_add(struct plan *p, const struct index *x, struct span s);
 // Adds the blocks that hold what is wished: none of its parts lies before those added so far.
 bool plan_add_wish(struct plan *p, const struct index *x, const struct wish *w);
-// Adds all blocks of a kind to an empty plan.
-bool plan_add_kind(struct plan *p, const struct index *x, enum block_kind kind);
 
 // Blocks first..end - 1 are all of one kind, numbers or strings, and hold a vector's worth of these
 // that need not be read before they are used.
