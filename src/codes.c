@@ -304,6 +304,11 @@ enum status codes_open(struct code_reader *r, uint8_t coding, const unsigned cha
   return coding <= 8 * size && len == bitpack_len(n, coding) ? OK : ERR_CORRUPT;
 }
 
+void codes_end_after(struct code_reader *r, size_t want) {
+  const size_t pieces = want / r->step + (want % r->step != 0);
+  if (r->n > pieces * r->step) r->n = pieces * r->step;
+}
+
 static enum status next_groups(struct code_reader *r, size_t n, uint64_t bias, void *out,
                                size_t size) {
   uint32_t groups[CODES_STEP / 2];

@@ -80,6 +80,9 @@ enum { CODES_STEP = 1024 };  // the most in a piece
 enum status codes_open(struct code_reader *r, uint8_t coding, const unsigned char *in, size_t len,
                        size_t n, size_t size);
 
+// Ends after the piece that holds the `want`th code from here on.
+void codes_end_after(struct code_reader *r, size_t want);
+
 // Writes the next piece of codes + bias to `out` and their number, 0 at the end, to *n.
 enum status codes_next32(struct code_reader *r, uint32_t bias, void *out, size_t *n);
 enum status codes_next64(struct code_reader *r, uint64_t bias, void *out, size_t *n);

@@ -29,7 +29,7 @@ static enum status decode(struct reader *r, struct coder *c, struct read_job *j,
   }
   if (!buffer_reserve(&j->raw, h->raw_len)) return fail(e, ERR_NOMEM, 0, "unpacking a block");
   j->view = j->raw.p;
-  return block_decode(c, j->block, h, j->raw.p, e);
+  return block_decode_first(c, j->block, h, j->want < h->raw_len ? j->want : h->raw_len, j->raw.p, e);
 }
 
 static enum status contradicts_end(struct reader *r) {

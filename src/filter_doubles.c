@@ -514,11 +514,12 @@ static enum status put_patches(const struct scaled *s, size_t n, unsigned char *
 }
 
 enum status doubles_decode(bool delta, uint8_t coding, const unsigned char *in, size_t len,
-                           size_t n, unsigned char *out) {
+                           size_t n, size_t want, unsigned char *out) {
   struct scaled s;
   struct code_reader r;
   enum status st = open_scaled(&s, delta, in, len, n);
   if (st == OK) st = codes_open(&r, coding, s.codes, s.n_codes, n, 8);
+  if (st == OK) codes_end_after(&r, want);
   uint64_t m[CODES_STEP];
   struct found special;
   unsigned char *to = out;

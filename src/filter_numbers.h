@@ -47,8 +47,15 @@ void numbers_encode(enum number_type type, const void *in, size_t count, unsigne
 // Writes exactly `count` elements to `out` (may be unaligned) or returns ERR_CORRUPT; reads
 // nothing past in + len, whatever the bytes are. An unknown filter is ERR_VERSION.
 // `scratch` has numbers_scratch() bytes. FILTER_NONE is not for this function.
-enum status numbers_decode(uint8_t filter, uint8_t param, enum number_type type,
-                           const unsigned char *in, size_t len, size_t count, void *out,
-                           void *scratch);
+//
+// Of these the first `want` are sure to be written; more may be, or not.
+enum status numbers_decode_first(uint8_t filter, uint8_t param, enum number_type type,
+                                 const unsigned char *in, size_t len, size_t count, size_t want,
+                                 void *out, void *scratch);
+static inline enum status numbers_decode(uint8_t filter, uint8_t param, enum number_type type,
+                                         const unsigned char *in, size_t len, size_t count,
+                                         void *out, void *scratch) {
+  return numbers_decode_first(filter, param, type, in, len, count, count, out, scratch);
+}
 
 #endif

@@ -109,9 +109,10 @@ void contents_close(struct contents *c) {
 
 // ---- plans --------------------------------------------------------------------------------
 
-// Blocks from `first` on, before `end`.
+// Blocks from `first` on, before `end`; of the last one no byte of stream from `stop` on is used.
 struct run {
   size_t first, end;
+  uint64_t stop;
 };
 
 static struct run *run_at(const struct plan *p, size_t i) { return (struct run *) p->runs.p + i; }
@@ -119,7 +120,8 @@ static struct run *run_at(const struct plan *p, size_t i) { return (struct run *
 static bool add_run(struct plan *p, struct run r) {
   struct run *last = p->n_runs ? run_at(p, p->n_runs - 1) : NULL;
   if (last && r.first <= last->end) {
-    if (r.end > last->end) last->end = r.end;
+    last->end = r.end;
+    last->stop = r.stop;
     return true;
   }
   if (!buffer_extend(&p->runs, (p->n_runs + 1) * sizeof(r))) return false;
@@ -129,7 +131,7 @@ static bool add_run(struct plan *p, struct run r) {
 
 bool plan_add(struct plan *p, const struct index *x, struct span s) {
   if (s.at == s.end) return true;
-  return add_run(p, (struct run){index_find(x, s.at), index_find(x, s.end - 1) + 1});
+  return add_run(p, (struct run){index_find(x, s.at), index_find(x, s.end - 1) + 1, s.end});
 }
 
 uint64_t part_end(const struct index *x, size_t part) {
@@ -282,8 +284,10 @@ static enum status cut(struct reader *r, struct read_job *j) {
         reader_seek(r, index_block(s->index, run->first)->at, file_end(s->index, run->end - 1));
     if (st) return st;
   }
-  const enum status st = cut_planned(r, j, index_block(s->index, s->next));
+  const struct index_block *b = index_block(s->index, s->next);
+  const enum status st = cut_planned(r, j, b);
   if (st == OK && s->next == run->end) {
+    j->want = (size_t) (run->stop - b->stream_at);
     s->run++;
     s->begun = false;
   }

@@ -190,6 +190,7 @@ static enum status load(struct reader *r) {
   piece_release(r, j->piece);
   j->piece = NULL;
   j->skipped = 0;
+  j->want = SIZE_MAX;
   st = r->container->cut(r, j);
   if (st || r->ended) {
     ring_unclaim(&r->ring);
