@@ -292,23 +292,20 @@ read_columns <- function(source, which, rows, keep) {
   if (is.null(rows)) return(read_elements(source, which))
   at <- if (is.unsorted(which, strictly = TRUE)) sort(unique(which)) else which
   columns <- source$read(at, rows$from, rows$n)
-  for (i in seq_along(at)) {
+  simple <- source$simple[at]
+  done <- simple & is.null(rows$index) & vapply(columns, is_as_it_is, NA)
+  for (i in which(!done)) {
     x <- columns[[i]]
-    if (!source$simple[at[i]]) {
-      columns[i] <- list(slice(x, row_numbers(rows), keep))
-    } else if (!is_as_it_is(x, rows$index)) {
-      columns[i] <- list(slice_range(x, rows$index, keep))
-    }
+    part <- if (simple[i]) slice_range(x, rows$index, keep) else slice(x, row_numbers(rows), keep)
+    columns[i] <- list(part)
   }
   if (identical(at, which)) columns else columns[match(which, at)]
 }
 
-# Whether what was read of a column by its range is what `[` would give. Of some classes, and without
-# attributes, there is nothing that it would drop.
-is_as_it_is <- function(x, index) {
-  if (!is.null(index)) return(FALSE)
-  about <- names(attributes(x))
-  is.null(about) || (is.object(x) && all(about %in% kept_by_base))
+# Whether `[` would give what was read of a column by its range: it would drop nothing if there are no
+# attributes, and of some classes.
+is_as_it_is <- function(x) {
+  is.null(attributes(x)) || (is.object(x) && all(names(attributes(x)) %in% kept_by_base))
 }
 
 slice_range <- function(x, index, keep) slice(x, if (is.null(index)) seq_along(x) else index, keep)
