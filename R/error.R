@@ -2,11 +2,12 @@
 # .Call() has no frame of its own.
 
 # The first of the frames of ours that end with our caller's. To be called before a promise hides it.
+# NULL if the caller is the only one: a lazy vector was read.
 own_call <- function() {
   ours <- topenv()
-  i <- sys.nframe() - 1
+  i <- caller <- sys.nframe() - 1
   while (i > 1 && identical(topenv(environment(sys.function(i - 1))), ours)) i <- i - 1
-  sys.call(i)
+  if (i < caller) sys.call(i)
 }
 
 abort <- function(class, what, is_path) {

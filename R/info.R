@@ -83,7 +83,7 @@ qs_info <- function(file, validate = FALSE) {
 elements_of <- function(file) {
   handle <- .Call(ffi_part_open, file)
   if (is.null(handle)) return(NULL)
-  source <- handle_source(handle, NULL, 1L, TRUE)
+  source <- handle_source(handle, NULL, 1L, FALSE)
   on.exit(source$close())
   names <- source$attributes[["names"]]
   elements <- source$elements()

@@ -11,14 +11,15 @@
 #' Indexes are those of the object: `x[j]`, `x[i, j]`, `x[i, ]` and `x[, j]` of a data frame, with
 #' positive, negative, logical and name indexes, in any order and with repeats, drop as its class
 #' does: a `data.frame` gives the column itself where one is left, tibbles and data.tables do not.
+#' `x[j]` means columns, of data.tables, too.
 #' Of rows, those from the first to the last one asked for are read. Names are never completed, also
 #' by `$`; a name that is not there gives `NULL`.
 #'
 #' @param file The path of the file, a string, or a connection, as of [qs_read()].
 #' @param nthreads The number of threads to use, 1 to 256, the calling one included.
 #' @param x,object,con What [qs_open()] returned.
-#' @param i,j,drop,name,exact As for data frames and lists. A vector as `x[[i]]` is a path. `exact`
-#'   is of no account.
+#' @param i,j,drop,name,exact As for data frames and lists. A vector as `x[[i]]` is a path, `x[[i, j]]`
+#'   one value of a data frame. `exact` is of no account.
 #' @param value Not used: the object can't be changed.
 #' @param n The number of rows or elements; a negative one: all but so many.
 #' @param width The width of the lines, in characters.
@@ -33,6 +34,10 @@
 #'
 #'   Errors are of class `riffle_error`, see [riffle-package]; using it after [close()] is a
 #'   `riffle_error_closed`.
+#'
+#'   What wants a data frame (`with()`, `subset()`, models, plots, verbs of dplyr) takes
+#'   `as.data.frame(x)`, or what [qs_read()] gives with `lazy = TRUE`. The object is of this process: it
+#'   can't be saved, or sent to another.
 #' @seealso [qs_read()] for one part, [qs_chunks()] to walk all rows.
 #' @export
 #' @examples
@@ -59,18 +64,18 @@ meta_beside <- function(file) {
   if (is_string(file) && isTRUE(file.size(file) > 0)) qs_info(file)$meta
 }
 
-# The state is an environment, so that close() is seen by all who have the object.
+# An environment, so that close() is seen by all who have the object.
 new_file <- function(source, label) {
   state <- list2env(list(source = source, is_open = TRUE, label = label), parent = emptyenv())
-  structure(list(state), class = "qs_file")
+  structure(state, class = "qs_file")
 }
 
-state_of <- function(x) .subset2(x, 1)
+in_state <- function(x, name) get(name, envir = x, inherits = FALSE)
 
 source_in <- function(x) {
-  state <- state_of(x)
-  if (!state$is_open) state$source$fail("it was closed", "riffle_error_closed")
-  state$source
+  source <- in_state(x, "source")
+  if (!in_state(x, "is_open")) source$fail("it was closed", "riffle_error_closed")
+  source
 }
 
 frame_in <- function(x, what) {
@@ -90,11 +95,11 @@ list_in <- function(x) {
 #' @rdname qs_open
 #' @export
 close.qs_file <- function(con, ...) {
-  state <- state_of(con)
-  if (state$is_open) state$source$close()
-  state$is_open <- FALSE
+  source <- in_state(con, "source")
+  if (in_state(con, "is_open")) source$close()
+  assign("is_open", FALSE, envir = con)
   # what is in memory goes
-  state$source <- state$source["fail"]
+  assign("source", source["fail"], envir = con)
   invisible(NULL)
 }
 
@@ -123,7 +128,8 @@ dim.qs_file <- function(x) {
 dimnames.qs_file <- function(x) {
   source <- source_in(x)
   if (!is_frame(source)) return(source$attributes[["dimnames"]])
-  list(as.character(all_row_names(source)), source$attributes[["names"]])
+  rows <- if (!"data.table" %in% source$attributes[["class"]]) as.character(all_row_names(source))
+  list(rows, source$attributes[["names"]])
 }
 
 #' @rdname qs_open
@@ -150,12 +156,25 @@ all_row_names <- function(source) source$row_names(1, source$n_rows)
 
 #' @rdname qs_open
 #' @export
-`[[.qs_file` <- function(x, i, exact = TRUE) {
+`[[.qs_file` <- function(x, i, j, exact = TRUE) {
   source <- list_in(x)
+  if (!missing(j)) return(cell_at(frame_in(x, "x[[i, j]]"), i, j))
   if (is.character(i) && length(i) == 1 && !is.na(i)) return(element_named(source, i))
   check_index(i, "i", "a name or position, or several as a path")
   if (!length(i)) abort_argument("i", "a name or position, or several as a path", i)
   read_select(source, as.list(i))
+}
+
+# As base has it: of the column, element i.
+cell_at <- function(source, i, j) {
+  check_index(j, "j", "a name or position")
+  at <- positions(j, source$attributes[["names"]], source$n, source$fail, "column")
+  if (length(i) != 1 || length(at) != 1) abort_argument("i", "one row, and `j` one column", i)
+  rows <- rows_at(source, i)
+  if (anyNA(row_numbers(rows)) || rows$n != 1 || rows$from > source$n_rows) {
+    source$fail(sprintf("it has no row %s", if (is.character(i)) sQuote(i, FALSE) else format(i)))
+  }
+  read_columns(source, at, rows, TRUE)[[1]][[1]]
 }
 
 element_named <- function(source, name) {
@@ -196,6 +215,10 @@ index_at <- function(n, names, i, source) {
 columns_at <- function(source, j) {
   at <- index_at(source$n, source$attributes[["names"]], j, source)
   if (!anyNA(at)) return(sticky_columns(source, unname(at)))
+  if (is.logical(j)) {
+    source$fail(sprintf("it has %s, and the logical index %s elements",
+                        plural(source$n, "column"), big_number(length(j))))
+  }
   missing <- if (is.character(j)) sQuote(j[is.na(at)][1], FALSE) else max(j, na.rm = TRUE)
   source$fail(sprintf("it has no column %s", missing))
 }
@@ -210,11 +233,12 @@ rows_at <- function(source, i) {
   row_picks(at)
 }
 
-# `drop` as given, or NULL.
+# `drop` as given, or NULL. Only base makes a list of a row.
 drop_frame <- function(frame, source, drop) {
+  is_base <- !keeps_attributes(source) && !inherits(frame, "sf")
   if (is.null(drop)) {
-    drop <- !keeps_attributes(source) && !inherits(frame, "sf")
-  } else if (isTRUE(drop) && length(frame) > 1 && NROW(.subset2(frame, 1)) == 1) {
+    drop <- is_base
+  } else if (isTRUE(drop) && is_base && length(frame) > 1 && NROW(.subset2(frame, 1)) == 1) {
     return(structure(frame, class = NULL, row.names = NULL))
   }
   if (isTRUE(drop) && length(frame) == 1) .subset2(frame, 1) else frame
@@ -231,9 +255,9 @@ head.qs_file <- function(x, n = 6L, ...) some_of(list_in(x), n, FALSE)
 tail.qs_file <- function(x, n = 6L, ...) some_of(list_in(x), n, TRUE)
 
 some_of <- function(source, n, at_end) {
-  if (!is.numeric(n) || length(n) != 1 || is.na(n)) abort_argument("n", "a whole number", n)
+  if (!is_whole(abs(n), 0, 2^53)) abort_argument("n", "a whole number", n)
   all <- if (is_frame(source)) source$n_rows else source$n
-  count <- if (n < 0) max(all + ceiling(n), 0) else min(floor(n), all)
+  count <- if (n < 0) max(all + n, 0) else min(n, all)
   rows <- row_span(if (at_end) all - count + 1 else 1, count)
   if (is_frame(source)) read_frame(source, NULL, rows) else elements_at(source, row_numbers(rows))
 }
@@ -241,7 +265,8 @@ some_of <- function(source, n, at_end) {
 #' @rdname qs_open
 #' @export
 as.data.frame.qs_file <- function(x, row.names = NULL, optional = FALSE, ...) {
-  as.data.frame(source_in(x)$whole(), row.names = row.names, optional = optional, ...)
+  object <- source_in(x)$whole()
+  as.data.frame(object, row.names = row.names, optional = optional, ...)
 }
 
 #' @rdname qs_open
@@ -254,7 +279,7 @@ refuse_change <- function(x, ..., value) {
   source_in(x)
   call <- own_call()
   raise("riffle_error_argument",
-        sprintf("Can't change %s: it is open to be read only.", state_of(x)$label), call)
+        sprintf("Can't change %s: it is open to be read only.", in_state(x, "label")), call)
 }
 
 #' @rdname qs_open
@@ -291,7 +316,7 @@ format.qs_file <- function(x, width = getOption("width"), ...) {
 }
 
 format_title <- function(x) {
-  paste0("<qs_file> ", state_of(x)$label, ": ", describe_file(source_in(x)))
+  paste0("<qs_file> ", in_state(x, "label"), ": ", describe_file(source_in(x)))
 }
 
 describe_file <- function(source) {
@@ -369,7 +394,7 @@ list_lines <- function(source) {
     name = if (is.null(names)) format(shown) else cut_text(names[shown], 30),
     type = all$type[shown], class = all$class[shown], length = big_number(all$length[shown])
   ), right = "length")
-  c(if (length(shown)) paste0("  ", table),
+  c(character(), if (length(shown)) paste0("  ", table),
     if (source$n > 10) sprintf("  and %s", plural(source$n - 10, "more element")))
 }
 
@@ -381,7 +406,8 @@ str.qs_file <- function(object, ...) {
   if (is_frame(source)) {
     first <- unclass(read_frame(source, NULL, row_span(1, min(source$n_rows, 10))))
     first <- structure(first, names = source$attributes[["names"]])
-    utils::str(as.list(first), no.list = TRUE, give.length = FALSE, give.attr = FALSE, ...)
+    settings <- list(object = as.list(first), no.list = TRUE, give.length = FALSE, give.attr = FALSE)
+    do.call(utils::str, utils::modifyList(settings, list(...)))
   } else if (source$is_list) {
     writeLines(list_lines(source))
   }

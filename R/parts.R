@@ -39,8 +39,14 @@ fail_for <- function(file) {
 
 handle_source <- function(handle, fail, nthreads, data_only) {
   about <- .Call(ffi_part_about, handle)
+  whole <- function() .Call(ffi_part_whole, handle, nthreads, data_only)
+  kept <- NULL
+  # where one part refers to another, as copies of a data.table do, C gives NULL
   read <- function(which, from = NULL, n = NULL) {
-    .Call(ffi_part_read, handle, as.integer(which), from, n, nthreads, data_only)
+    values <- .Call(ffi_part_read, handle, as.integer(which), from, n, nthreads, data_only)
+    if (!is.null(values)) return(values)
+    if (is.null(kept)) kept <<- list(whole())
+    lapply(which, function(k) part_in(kept[[1]], k, about, from, n))
   }
   is_row_names <- about$attributes$name == "row.names"
   # those that only count, or are as short, with the other attributes
@@ -57,7 +63,7 @@ handle_source <- function(handle, fail, nthreads, data_only) {
     row_names = row_names_reader(known, about$n + which(is_row_names),
                                  about$attributes$simple[is_row_names], read),
     elements = function() about$elements,
-    whole = function() .Call(ffi_part_whole, handle, nthreads, data_only),
+    whole = whole,
     advise = function(which, from, n) .Call(ffi_part_advise, handle, as.integer(which), from, n),
     close = function() .Call(ffi_part_close, handle),
     what = function() describe_as(attributes[["class"]], about$n), fail = fail
@@ -71,6 +77,21 @@ row_names_reader <- function(known, at, simple, read) {
     if (is.null(from) || !simple) return(in_range(read(at)[[1]], from, n))
     read(at, from, n)[[1]]
   }
+}
+
+# As C would have read it: element or attribute k, or of a simple one a range.
+part_in <- function(object, k, about, from, n) {
+  simple <- c(about$elements$simple, about$attributes$simple)[k]
+  name <- if (k > about$n) about$attributes$name[k - about$n]
+  x <- if (is.null(name)) .subset2(object, k)
+       else if (name == "row.names") .row_names_info(object, 0L)
+       else attr(object, name, exact = TRUE)
+  if (is.null(from) || !simple) return(x)
+  part <- x
+  attributes(part) <- NULL
+  part <- part[sequence_from(from, n)]
+  attributes(part) <- attributes(x)
+  part
 }
 
 memory_source <- function(object, fail) {
@@ -155,8 +176,8 @@ check_part <- function(columns, from, to, select, lazy) {
   if (!is.null(select) && of_frame) {
     abort_argument("select", "NULL where `columns`, `from` or `to` is given", select)
   }
-  if (lazy && (of_frame || !is.null(select))) {
-    abort_argument("lazy", "FALSE where a part is asked for", lazy)
+  if (lazy && (!is.null(from) || !is.null(to))) {
+    abort_argument("lazy", "FALSE where rows are asked for", lazy)
   }
 }
 
@@ -164,7 +185,8 @@ check_columns <- function(columns) {
   if (is.null(columns)) return()
   takes <- "names or positions, each of them once"
   check_index(columns, "columns", takes)
-  if (anyDuplicated(columns)) abort_argument("columns", takes, columns)
+  twice <- columns[anyDuplicated(columns)]
+  if (length(twice)) abort_argument("columns", takes, paste(twice, "twice"))
 }
 
 check_select <- function(select) {
@@ -177,6 +199,8 @@ check_select <- function(select) {
     abort_argument("select", "a path with one name or position in each step but the last", select)
   }
 }
+
+dQuote_step <- function(step) if (is.character(step)) sQuote(step, FALSE) else format(step)
 
 as_path <- function(select) if (is.list(select)) select else list(select)
 
@@ -226,7 +250,11 @@ sticky_columns <- function(source, which) {
 read_select <- function(source, path) {
   value <- read_step(source, path[[1]])
   if (length(path) == 1) return(value)
-  read_select(memory_source(value, source$fail), path[-1])
+  # a missing step is told with those before it
+  inside <- function(reason, ...) {
+    source$fail(sub("^it ", paste0("its element ", dQuote_step(path[[1]]), " "), reason), ...)
+  }
+  read_select(memory_source(value, inside), path[-1])
 }
 
 # The first step is into a list; those that follow may end in the elements of a vector.

@@ -55,7 +55,9 @@
 #'
 #' With `lazy = TRUE` a data frame or list comes at once, whatever its size: its long vectors (of 64 KiB
 #' or more) know their length, class and attributes, and are read when an element of them is first
-#' used, each one whole, by as many threads as `nthreads` says. For as long as any of them is unread the
+#' used (also by `head()` or `str()`), each one whole, by as many threads as `nthreads` says. Lists, also
+#' those that are columns, and short vectors are read at once. `columns` and `select` choose among what
+#' is lazy; rows can't be asked for. For as long as any of them is unread the
 #' file stays open and is seen as it was: a save that replaces it, or its removal, does no harm, but
 #' it must not be written to in place. A character vector with few distinct values is kept as these
 #' and a number for each element until something needs its strings side by side. Such vectors can be
@@ -121,7 +123,10 @@ qs_read <- function(file, validate_checksum = qopt("validate_checksum"),
     whole <- function() qs_read(file, validate_checksum, nthreads, refhook, data_only, progress)
     by_handle <- is_string(file) && is.null(refhook)
     if (by_handle) validate_path(file, validate_checksum)
-    if (lazy) return(if (by_handle) read_lazy(file, nthreads, data_only, whole) else whole())
+    if (lazy) {
+      x <- if (by_handle) read_lazy(file, nthreads, data_only, whole) else whole()
+      return(if (is_part) read_part(memory_source(x, fail_for(file)), columns, NULL, NULL, select) else x)
+    }
     source <- open_source(file, whole, nthreads, data_only, by_handle)
     on.exit(source$close())
     return(read_part(source, columns, from, to, select))

@@ -204,8 +204,8 @@ static enum status packed_bytes(struct coder *c, const unsigned char *block,
 }
 
 static enum status decode_numbers(struct coder *c, const unsigned char *block,
-                                  const struct block_header *h, size_t want, void *out,
-                                  struct error *e) {
+                                  const struct block_header *h, size_t from, size_t end,
+                                  void *out, struct error *e) {
   const size_t size = h->count ? h->raw_len / h->count : 0;
   if ((size != 4 && size != 8) || size * h->count != h->raw_len) return lengths_disagree(h, e);
   const enum number_type type = size == 8 ? NUMBER_F64 : NUMBER_I32;
@@ -213,9 +213,9 @@ static enum status decode_numbers(struct coder *c, const unsigned char *block,
   if (packed_bytes(c, block, h, &c->packed, &p, e)) return e->code;
   if (!buffer_reserve(&c->scratch, numbers_scratch(type, h->count)))
     return bad_payload(h, ERR_NOMEM, e);
-  const size_t n = want / size + (want % size != 0);
-  return bad_payload(h, numbers_decode_first(h->filter, h->param, type, p, h->packed_len, h->count,
-                                             n < h->count ? n : h->count, out, c->scratch.p), e);
+  const struct window w = {from / size, end / size + (end % size != 0)};
+  return bad_payload(h, numbers_decode_part(h->filter, h->param, type, p, h->packed_len, h->count, w,
+                                            out, c->scratch.p), e);
 }
 
 static enum status decode_structure(struct coder *c, const unsigned char *block,
@@ -267,17 +267,17 @@ static enum status decode_strings(struct coder *c, const unsigned char *block,
 
 enum status block_decode(struct coder *c, const unsigned char *block, const struct block_header *h,
                          void *out, struct error *e) {
-  return block_decode_first(c, block, h, h->raw_len, out, e);
+  return block_decode_part(c, block, h, 0, h->raw_len, out, e);
 }
 
-enum status block_decode_first(struct coder *c, const unsigned char *block,
-                               const struct block_header *h, size_t want, void *out,
-                               struct error *e) {
+enum status block_decode_part(struct coder *c, const unsigned char *block,
+                              const struct block_header *h, size_t from, size_t end, void *out,
+                              struct error *e) {
   if (h->kind == BLOCK_STRINGS && h->filter != FILTER_NONE)
     return decode_strings(c, block, h, out, e);
   if (block_check(block, h, e)) return e->code;
   if (h->filter != FILTER_NONE && h->kind == BLOCK_NUMBERS)
-    return decode_numbers(c, block, h, want, out, e);
+    return decode_numbers(c, block, h, from, end, out, e);
   if (h->filter != FILTER_NONE) return decode_structure(c, block, h, out, e);
   if (h->packed_len != h->raw_len) return lengths_disagree(h, e);
   return unpack_payload(c, block, h, out, e);

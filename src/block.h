@@ -51,10 +51,10 @@ enum status block_encode(struct coder *c, const struct block_opts *opts,
 enum status block_decode(struct coder *c, const unsigned char *block, const struct block_header *h,
                          void *out, struct error *e);
 
-// The same, but of a block of numbers only the first `want` bytes are sure to be written.
-enum status block_decode_first(struct coder *c, const unsigned char *block,
-                               const struct block_header *h, size_t want, void *out,
-                               struct error *e);
+// The same, but of a block of numbers only bytes from..end - 1 are sure to be written, in their places.
+enum status block_decode_part(struct coder *c, const unsigned char *block,
+                              const struct block_header *h, size_t from, size_t end, void *out,
+                              struct error *e);
 
 // The h->packed_len bytes of a block of the index, likewise.
 enum status block_decode_index(struct coder *c, const unsigned char *block,

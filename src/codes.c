@@ -304,9 +304,14 @@ enum status codes_open(struct code_reader *r, uint8_t coding, const unsigned cha
   return coding <= 8 * size && len == bitpack_len(n, coding) ? OK : ERR_CORRUPT;
 }
 
-void codes_end_after(struct code_reader *r, size_t want) {
-  const size_t pieces = want / r->step + (want % r->step != 0);
+size_t codes_narrow(struct code_reader *r, size_t first, size_t end) {
+  const size_t before = first / r->step, pieces = end / r->step + (end % r->step != 0);
   if (r->n > pieces * r->step) r->n = pieces * r->step;
+  const size_t passed = before * r->step < r->n ? before * r->step : r->n;
+  if (passed < before * r->step) return 0;
+  r->in += r->planes ? passed : before * bitpack_len(groups_count(r->step, r->k), r->width);
+  r->n -= passed;
+  return passed;
 }
 
 static enum status next_groups(struct code_reader *r, size_t n, uint64_t bias, void *out,

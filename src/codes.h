@@ -80,8 +80,9 @@ enum { CODES_STEP = 1024 };  // the most in a piece
 enum status codes_open(struct code_reader *r, uint8_t coding, const unsigned char *in, size_t len,
                        size_t n, size_t size);
 
-// Ends after the piece that holds the `want`th code from here on.
-void codes_end_after(struct code_reader *r, size_t want);
+// Of the codes to come those from `first` on, before `end`, are wanted: passes over whole pieces before
+// and leaves out those behind. Returns how many codes are passed over.
+size_t codes_narrow(struct code_reader *r, size_t first, size_t end);
 
 // Writes the next piece of codes + bias to `out` and their number, 0 at the end, to *n.
 enum status codes_next32(struct code_reader *r, uint32_t bias, void *out, size_t *n);

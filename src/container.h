@@ -25,7 +25,8 @@ struct read_job {
   struct block_header header;  // riffle's own; of others the kind is BLOCK_BYTES
   uint64_t skipped;            // bytes of stream before it that are not read; cut() may set it
   size_t raw_len;              // bytes of stream; cut() sets it, and decode() may correct it
-  size_t want;                 // of raw_len the first bytes that are used; cut() may set it
+  size_t from;                 // of the block's bytes the first one that is handed out; raw_len of them
+                               // may be fewer than it has, if it is one of numbers
   uint64_t seq;                // for blocks that are decoded one after the other
   bool goes_on;                // decode() saw bytes behind the stream
   struct piece *piece;

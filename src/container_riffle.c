@@ -24,12 +24,12 @@ static enum status decode(struct reader *r, struct coder *c, struct read_job *j,
     return block_decode(c, j->block, h, j->dest, e);
   }
   if (is_stored_as_is(h)) {
-    j->view = j->block + BLOCK_HEADER_LEN;
+    j->view = j->block + BLOCK_HEADER_LEN + j->from;
     return block_check(j->block, h, e);
   }
   if (!buffer_reserve(&j->raw, h->raw_len)) return fail(e, ERR_NOMEM, 0, "unpacking a block");
-  j->view = j->raw.p;
-  return block_decode_first(c, j->block, h, j->want < h->raw_len ? j->want : h->raw_len, j->raw.p, e);
+  j->view = j->raw.p + j->from;
+  return block_decode_part(c, j->block, h, j->from, j->from + j->raw_len, j->raw.p, e);
 }
 
 static enum status contradicts_end(struct reader *r) {

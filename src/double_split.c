@@ -226,10 +226,10 @@ static bool codes_known(const struct join *s, size_t n) {
 }
 
 // A mantissa for each.
-static enum status join_all(const struct join *s, size_t n, size_t want, unsigned char *out) {
+static enum status join_all(const struct join *s, size_t n, struct window w, unsigned char *out) {
   uint64_t mantissas[STEP];
   if (s->len != bitpack_len(n, s->width)) return ERR_CORRUPT;
-  for (size_t i = 0; i < want; i += STEP) {
+  for (size_t i = w.first / STEP * STEP; i < w.end; i += STEP) {
     const size_t step = n - i < STEP ? n - i : STEP;
     bitunpack64(s->mantissas + i / 8 * s->width, step, s->width, 0, mantissas);
     for (size_t j = 0; j < step; j++) {
@@ -260,11 +260,11 @@ static enum status join_some(const struct join *s, size_t n, unsigned char *out)
   return i == n && s->len == from + (bit + 7) / 8 ? OK : ERR_CORRUPT;
 }
 
-enum status split_decode(uint8_t width, const unsigned char *in, size_t len, size_t n, size_t want,
+enum status split_decode(uint8_t width, const unsigned char *in, size_t len, size_t n, struct window w,
                          unsigned char *out) {
   struct join s;
   const enum status st = open_join(&s, width, in, len, n);
   if (st) return st;
   if (!codes_known(&s, n)) return ERR_CORRUPT;
-  return s.n_whole ? join_some(&s, n, out) : join_all(&s, n, want, out);
+  return s.n_whole ? join_some(&s, n, out) : join_all(&s, n, w, out);
 }

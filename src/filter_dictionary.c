@@ -151,14 +151,14 @@ static void look_up(const uint32_t *codes, size_t n, const unsigned char *values
     for (size_t i = 0; i < n; i++) memcpy(out + 4 * i, values + 4 * (size_t) codes[i], 4);
 }
 
-enum status dictionary_decode(uint8_t coding, const unsigned char *in, size_t len, size_t n, size_t want,
+enum status dictionary_decode(uint8_t coding, const unsigned char *in, size_t len, size_t n, struct window w,
                               size_t size, unsigned char *out) {
   if (len < HEAD) return ERR_CORRUPT;
   const size_t n_values = (size_t) le_load16(in) + 1, head = HEAD + n_values * size;
   if (len < head) return ERR_CORRUPT;
   struct code_reader r;
   enum status st = codes_open(&r, coding, in + head, len - head, n, sizeof(uint32_t));
-  codes_end_after(&r, want);
+  if (st == OK) out += size * codes_narrow(&r, w.first, w.end);
   uint32_t codes[CODES_STEP];
   for (size_t taken; st == OK; out += taken * size) {
     st = codes_next32(&r, 0, codes, &taken);

@@ -514,15 +514,15 @@ static enum status put_patches(const struct scaled *s, size_t n, unsigned char *
 }
 
 enum status doubles_decode(bool delta, uint8_t coding, const unsigned char *in, size_t len,
-                           size_t n, size_t want, unsigned char *out) {
+                           size_t n, struct window w, unsigned char *out) {
   struct scaled s;
   struct code_reader r;
   enum status st = open_scaled(&s, delta, in, len, n);
   if (st == OK) st = codes_open(&r, coding, s.codes, s.n_codes, n, 8);
-  if (st == OK) codes_end_after(&r, want);
   uint64_t m[CODES_STEP];
   struct found special;
   unsigned char *to = out;
+  if (st == OK) to += 8 * codes_narrow(&r, delta ? 0 : w.first, w.end);
   for (size_t taken; st == OK; to += 8 * taken) {
     st = codes_next64(&r, s.base, m, &taken);
     if (st != OK || taken == 0) break;

@@ -17,6 +17,6 @@ void doubles_encode(const unsigned char *in, size_t n, unsigned char *out, void 
 
 // The scaled filters alone.
 enum status doubles_decode(bool delta, uint8_t coding, const unsigned char *in, size_t len,
-                           size_t n, size_t want, unsigned char *out);
+                           size_t n, struct window w, unsigned char *out);
 
 #endif

@@ -238,7 +238,7 @@ static uint32_t add_up_na(unsigned char *out, size_t n, uint32_t base, uint32_t 
 }
 
 enum status integers_decode(uint8_t filter, uint8_t coding, const unsigned char *in, size_t len,
-                            size_t n, size_t want, unsigned char *out) {
+                            size_t n, struct window w, unsigned char *out) {
   const bool delta = filter == FILTER_DELTA || filter == FILTER_DELTA_NA;
   const size_t head = delta ? DELTA_HEAD : RANGE_HEAD;
   if (len < head) return ERR_CORRUPT;
@@ -246,7 +246,7 @@ enum status integers_decode(uint8_t filter, uint8_t coding, const unsigned char 
   uint32_t last = le_load32(in);
   struct code_reader r;
   enum status st = codes_open(&r, coding, in + head, len - head, n, sizeof(uint32_t));
-  codes_end_after(&r, want);
+  if (st == OK) out += 4 * codes_narrow(&r, delta ? 0 : w.first, w.end);
   for (size_t taken; st == OK; out += 4 * taken) {
     st = codes_next32(&r, base, out, &taken);
     if (st != OK || taken == 0) break;

@@ -16,6 +16,6 @@ void integers_encode(const unsigned char *in, size_t n, unsigned char *out, void
 
 // These four filters alone.
 enum status integers_decode(uint8_t filter, uint8_t coding, const unsigned char *in, size_t len,
-                            size_t n, size_t want, unsigned char *out);
+                            size_t n, struct window w, unsigned char *out);
 
 #endif

@@ -106,27 +106,27 @@ static enum status decode_shuffle(const unsigned char *in, size_t len, size_t co
   return OK;
 }
 
-enum status numbers_decode_first(uint8_t filter, uint8_t param, enum number_type type,
-                                 const unsigned char *in, size_t len, size_t count, size_t want,
-                                 void *out, void *scratch) {
+enum status numbers_decode_part(uint8_t filter, uint8_t param, enum number_type type,
+                                const unsigned char *in, size_t len, size_t count,
+                                struct window w, void *out, void *scratch) {
   const size_t size = number_size(type);
   (void) scratch;
   if (type == NUMBER_U8) return ERR_VERSION;
   switch (filter) {
   case FILTER_CONSTANT: return param ? ERR_VERSION : decode_constant(in, len, count, size, out);
   case FILTER_SHUFFLE: return param ? ERR_VERSION : decode_shuffle(in, len, count, size, out);
-  case FILTER_DICTIONARY: return dictionary_decode(param, in, len, count, want, size, out);
+  case FILTER_DICTIONARY: return dictionary_decode(param, in, len, count, w, size, out);
   case FILTER_RANGE:
   case FILTER_RANGE_NA:
   case FILTER_DELTA:
   case FILTER_DELTA_NA:
-    return type == NUMBER_I32 ? integers_decode(filter, param, in, len, count, want, out) : ERR_VERSION;
+    return type == NUMBER_I32 ? integers_decode(filter, param, in, len, count, w, out) : ERR_VERSION;
   case FILTER_SCALED:
   case FILTER_SCALED_DELTA:
     if (type != NUMBER_F64) return ERR_VERSION;
-    return doubles_decode(filter == FILTER_SCALED_DELTA, param, in, len, count, want, out);
+    return doubles_decode(filter == FILTER_SCALED_DELTA, param, in, len, count, w, out);
   case FILTER_SPLIT:
-    return type == NUMBER_F64 ? split_decode(param, in, len, count, want, out) : ERR_VERSION;
+    return type == NUMBER_F64 ? split_decode(param, in, len, count, w, out) : ERR_VERSION;
   }
   return ERR_VERSION;
 }

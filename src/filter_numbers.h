@@ -35,6 +35,11 @@ struct packed {
 
 enum { FILTER_NONE = 0 };
 
+// Elements of a block from `first` on, before `end`.
+struct window {
+  size_t first, end;
+};
+
 // The most that numbers_encode() writes and the scratch it needs, for `count` elements.
 size_t numbers_bound(enum number_type type, size_t count);
 size_t numbers_scratch(enum number_type type, size_t count);
@@ -48,14 +53,16 @@ void numbers_encode(enum number_type type, const void *in, size_t count, unsigne
 // nothing past in + len, whatever the bytes are. An unknown filter is ERR_VERSION.
 // `scratch` has numbers_scratch() bytes. FILTER_NONE is not for this function.
 //
-// Of these the first `want` are sure to be written; more may be, or not.
-enum status numbers_decode_first(uint8_t filter, uint8_t param, enum number_type type,
-                                 const unsigned char *in, size_t len, size_t count, size_t want,
-                                 void *out, void *scratch);
+// Of these, elements first..end - 1 of the window are sure to be written, in their places; others may
+// be, or not.
+enum status numbers_decode_part(uint8_t filter, uint8_t param, enum number_type type,
+                                const unsigned char *in, size_t len, size_t count,
+                                struct window w, void *out, void *scratch);
 static inline enum status numbers_decode(uint8_t filter, uint8_t param, enum number_type type,
                                          const unsigned char *in, size_t len, size_t count,
                                          void *out, void *scratch) {
-  return numbers_decode_first(filter, param, type, in, len, count, count, out, scratch);
+  return numbers_decode_part(filter, param, type, in, len, count, (struct window){0, count}, out,
+                             scratch);
 }
 
 #endif

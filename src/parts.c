@@ -48,7 +48,8 @@ struct unpacking {
   size_t n;
   uint64_t seq;
   struct buffer bytes;
-  size_t used, limit;
+  size_t used;
+  uint64_t limit;
 };
 
 static enum status unpack_block(struct unpacking *u, struct error *e) {
@@ -82,7 +83,7 @@ static enum status decode_index(struct contents *c, const struct unpacking *u, s
 static enum status unpack_index(struct contents *c, const unsigned char *p, size_t n,
                                 uint64_t file_len, struct error *e) {
   struct unpacking u = {.contents = c, .p = p, .n = n, .seq = c->end.n_blocks};
-  u.limit = (size_t) file_len * INDEX_MAX_RATIO + INDEX_MAX_MORE;
+  u.limit = file_len * INDEX_MAX_RATIO + INDEX_MAX_MORE;
   while (u.n && e->code == OK) unpack_block(&u, e);
   if (e->code == OK) decode_index(c, &u, e);
   buffer_close(&u.bytes);
@@ -109,10 +110,10 @@ void contents_close(struct contents *c) {
 
 // ---- plans --------------------------------------------------------------------------------
 
-// Blocks from `first` on, before `end`; of the last one no byte of stream from `stop` on is used.
+// Blocks from `first` on, before `end`, of which the bytes of `span` are used.
 struct run {
   size_t first, end;
-  uint64_t stop;
+  struct span span;
 };
 
 static struct run *run_at(const struct plan *p, size_t i) { return (struct run *) p->runs.p + i; }
@@ -121,7 +122,7 @@ static bool add_run(struct plan *p, struct run r) {
   struct run *last = p->n_runs ? run_at(p, p->n_runs - 1) : NULL;
   if (last && r.first <= last->end) {
     last->end = r.end;
-    last->stop = r.stop;
+    last->span.end = r.span.end;
     return true;
   }
   if (!buffer_extend(&p->runs, (p->n_runs + 1) * sizeof(r))) return false;
@@ -131,7 +132,7 @@ static bool add_run(struct plan *p, struct run r) {
 
 bool plan_add(struct plan *p, const struct index *x, struct span s) {
   if (s.at == s.end) return true;
-  return add_run(p, (struct run){index_find(x, s.at), index_find(x, s.end - 1) + 1, s.end});
+  return add_run(p, (struct run){index_find(x, s.at), index_find(x, s.end - 1) + 1, s});
 }
 
 uint64_t part_end(const struct index *x, size_t part) {
@@ -270,6 +271,18 @@ static enum status cut_planned(struct reader *r, struct read_job *j, const struc
   return OK;
 }
 
+// Of a block at an end of the run only what is wanted is handed out.
+static void narrow(struct state *s, struct read_job *j, const struct index_block *b,
+                   struct span want) {
+  const uint64_t end = b->stream_at + b->raw_len;
+  const uint64_t from = want.at > b->stream_at ? want.at : b->stream_at;
+  const uint64_t to = want.end < end ? want.end : end;
+  j->from = (size_t) (from - b->stream_at);
+  j->raw_len = (size_t) (to - from);
+  j->skipped += j->from;
+  s->stream_at = to;
+}
+
 static enum status cut(struct reader *r, struct read_job *j) {
   struct state *s = r->state;
   if (s->run == s->plan->n_runs) {
@@ -286,8 +299,8 @@ static enum status cut(struct reader *r, struct read_job *j) {
   }
   const struct index_block *b = index_block(s->index, s->next);
   const enum status st = cut_planned(r, j, b);
+  if (st == OK && b->kind == BLOCK_NUMBERS) narrow(s, j, b, run->span);
   if (st == OK && s->next == run->end) {
-    j->want = (size_t) (run->stop - b->stream_at);
     s->run++;
     s->begun = false;
   }

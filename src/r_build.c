@@ -661,9 +661,10 @@ static SEXP range_of_strings(struct build *b, const struct index *x, const struc
 // The attributes of a part that has a range are those of the whole: none goes by the element.
 static SEXP build_range(struct build *b, const struct index *x, const struct part *p,
                         const struct wish *w) {
-  SEXP value = w->n == 0               ? Rf_allocVector(p->type, 0)
+  input_check_length(&b->in, w->n, (size_t) part_element_len(p->type));
+  SEXP value = w->n == 0            ? Rf_allocVector(p->type, 0)
                : part_is_strings(p) ? range_of_strings(b, x, p, w)
-                                       : range_of_numbers(b, p, w);
+                                    : range_of_numbers(b, p, w);
   if (!part_has_attributes(p)) return value;
   PROTECT(value);
   input_skip_to(&b->in, part_payload_at(p) + p->payload_len);

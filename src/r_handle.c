@@ -65,8 +65,8 @@ void handle_close(SEXP pointer) {
   handle_release(h);
 }
 
-SEXP handle_pointer(struct handle *h, SEXP input) {
-  SEXP pointer = PROTECT(R_MakeExternalPtr(h, Rf_install("riffle_handle"), input));
+SEXP handle_pointer(SEXP input) {
+  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, input));
   R_RegisterCFinalizerEx(pointer, handle_close, TRUE);
   UNPROTECT(1);
   return pointer;
@@ -75,6 +75,7 @@ SEXP handle_pointer(struct handle *h, SEXP input) {
 struct handle *handle_of(SEXP pointer) {
   struct handle *h = TYPEOF(pointer) == EXTPTRSXP ? R_ExternalPtrAddr(pointer) : NULL;
   const struct subject subject = {.doing = "read", .thing = "the file"};
-  if (!h) throw_reason("riffle_error_closed", "it was closed", &subject);
+  if (!h)
+    throw_reason("riffle_error_closed", "it was closed, or opened by another process", &subject);
   return h;
 }

@@ -30,9 +30,9 @@ void handle_hold(struct handle *h);
 // Never calls R.
 void handle_release(struct handle *h);
 
-// An external pointer that holds h, in the place of one user, until it is closed or collected, and
-// keeps `input` alive.
-SEXP handle_pointer(struct handle *h, SEXP input);
+// An external pointer that keeps `input` alive. Once its address is a handle it holds that, in the place
+// of one user, until it is closed or collected.
+SEXP handle_pointer(SEXP input);
 // What it holds; raises riffle_error_closed if that is nothing any more.
 struct handle *handle_of(SEXP pointer);
 void handle_close(SEXP pointer);

@@ -103,24 +103,37 @@ static SEXP fetch(SEXP pointer, bool coded) {
   return value;
 }
 
+// A list of distinct strings, codes, and how many strings were asked for so far, is a string vector's
+// alone.
+static bool is_coded(SEXP data) { return TYPEOF(data) == VECSXP; }
+static SEXP distinct_of(SEXP data) { return VECTOR_ELT(data, 0); }
+static SEXP codes_of(SEXP data) { return VECTOR_ELT(data, 1); }
+static double *asked_of(SEXP data) { return REAL(VECTOR_ELT(data, 2)); }
+
+static SEXP with_count(SEXP coded) {
+  SEXP data = PROTECT(Rf_allocVector(VECSXP, 3));
+  SET_VECTOR_ELT(data, 0, distinct_of(coded));
+  SET_VECTOR_ELT(data, 1, codes_of(coded));
+  SET_VECTOR_ELT(data, 2, Rf_ScalarReal(0));
+  UNPROTECT(1);
+  return data;
+}
+
 // What is in data2 now. Where R code read it meanwhile that stays: pointers into it may be out.
 static SEXP read_elements(SEXP x, bool coded) {
   SEXP pointer = R_altrep_data1(x);
   SEXP value = PROTECT(fetch(pointer, coded));
+  if (is_coded(value)) value = with_count(value);
+  PROTECT(value);
   if (R_altrep_data2(x) == R_NilValue) {
     R_set_altrep_data2(x, value);
     place_free(pointer);
   }
-  UNPROTECT(1);
+  UNPROTECT(2);
   return R_altrep_data2(x);
 }
 
 // ---- any vector ---------------------------------------------------------------------------
-
-// A list of distinct strings and codes is a string vector's alone.
-static bool is_coded(SEXP data) { return TYPEOF(data) == VECSXP; }
-static SEXP distinct_of(SEXP data) { return VECTOR_ELT(data, 0); }
-static SEXP codes_of(SEXP data) { return VECTOR_ELT(data, 1); }
 
 static R_xlen_t lazy_length(SEXP x) {
   SEXP data = R_altrep_data2(x);
@@ -218,6 +231,8 @@ SEXP lazy_codes(SEXP x) {
 static SEXP str_elt(SEXP x, R_xlen_t i) {
   SEXP data = R_altrep_data2(x);
   if (data == R_NilValue) data = read_elements(x, true);
+  // Asked one by one a second time round they had better lie side by side.
+  if (is_coded(data) && ++*asked_of(data) > (double) XLENGTH(codes_of(data))) data = strings_in(x);
   if (!is_coded(data)) return STRING_ELT(data, i);
   return STRING_ELT(distinct_of(data), INTEGER_RO(codes_of(data))[i]);
 }

@@ -7,6 +7,7 @@
 #include "r_calls.h"
 #include "r_ffi.h"
 #include "r_handle.h"
+#include "r_item.h"
 #include "r_progress.h"
 
 // ---- open and close -----------------------------------------------------------------------
@@ -15,11 +16,15 @@ SEXP ffi_part_open(SEXP file) {
   const bool is_raw = TYPEOF(file) == RAWSXP;
   const char *path = is_raw ? NULL : arg_path(file, "file");
   const struct subject subject = {.doing = "read", .path = path, .thing = "the raw vector"};
+  SEXP pointer = PROTECT(handle_pointer(is_raw ? file : R_NilValue));
   struct handle *h = handle_open(path, file, &subject);
-  if (!h) return R_NilValue;
-  if (h->contents.index.directory.known) return handle_pointer(h, is_raw ? file : R_NilValue);
-  handle_release(h);
-  return R_NilValue;
+  const bool has_parts = h && h->contents.index.directory.known;
+  if (has_parts)
+    R_SetExternalPtrAddr(pointer, h);
+  else
+    handle_release(h);
+  UNPROTECT(1);
+  return has_parts ? pointer : R_NilValue;
 }
 
 SEXP ffi_part_close(SEXP pointer) {
@@ -58,6 +63,7 @@ static double stored_len(const struct index *x, uint64_t at, uint64_t end) {
     const struct index_block *b = index_block(x, i);
     const uint64_t block_end = b->stream_at + b->raw_len;
     if (b->stream_at >= end) break;
+    if (b->raw_len == 0) continue;
     const uint64_t from = at > b->stream_at ? at : b->stream_at;
     const uint64_t to = end < block_end ? end : block_end;
     len += (double) (to - from) / b->raw_len * (b->stored_len + (double) BLOCK_HEADER_LEN);
@@ -87,7 +93,9 @@ static SEXP class_text(const struct directory *d, uint32_t number) {
 static SEXP tag_text(const struct directory *d, uint32_t number) {
   const struct item name = nth(&d->symbols, number);
   return Rf_mkCharLenCE((const char *) name.chars, (int) name.len,
-                        name.flags & 1 << 15 ? CE_UTF8 : CE_NATIVE);
+                        name.flags & CHARS_UTF8     ? CE_UTF8
+                        : name.flags & CHARS_LATIN1 ? CE_LATIN1
+                                                    : CE_NATIVE);
 }
 
 // Columns: type, class or the attribute's name, length, stored, simple.
@@ -184,11 +192,10 @@ static void take_wishes(struct part_call *c, SEXP which, SEXP from, SEXP n) {
   }
 }
 
-static struct part_call part_call(SEXP pointer, SEXP which, SEXP from, SEXP n) {
+static struct part_call part_call(SEXP pointer) {
   struct part_call c = {.handle = handle_of(pointer)};
   c.subject = handle_subject(c.handle);
   c.source = source_lend(&c.handle->source);
-  take_wishes(&c, which, from, n);
   return c;
 }
 
@@ -201,7 +208,8 @@ static void make_plan(struct part_call *c) {
 
 static SEXP part_read_body(void *data) {
   struct part_call *c = data;
-  const struct reader_opts opts = {.n_threads = c->n_threads, .build = true};
+  const struct reader_opts opts = {
+      .n_threads = c->n_threads, .build = true, .max_len = option_max_bytes()};
   make_plan(c);
   if (parts_open(&c->reader, &c->source, &c->handle->contents, &c->plan, &opts))
     throw_error(&c->reader.err, &c->subject);
@@ -214,15 +222,23 @@ static void part_cleanup(void *data) {
   struct part_call *c = data;
   parts_close(&c->reader, &c->handle->contents);
   plan_close(&c->plan);
+  handle_release(c->handle);
   calls_end();
 }
 
+// R code may run meanwhile, and close the file: the call holds it for itself.
+static SEXP run(struct part_call *c, SEXP (*body)(void *)) {
+  handle_hold(c->handle);
+  calls_begin();
+  return R_ExecWithCleanup(body, c, part_cleanup, c);
+}
+
 SEXP ffi_part_read(SEXP pointer, SEXP which, SEXP from, SEXP n, SEXP nthreads, SEXP data_only) {
-  struct part_call c = part_call(pointer, which, from, n);
+  struct part_call c = part_call(pointer);
+  take_wishes(&c, which, from, n);
   c.n_threads = arg_threads(nthreads);
   c.data_only = arg_flag(data_only, "data_only");
-  calls_begin();
-  return R_ExecWithCleanup(part_read_body, &c, part_cleanup, &c);
+  return run(&c, part_read_body);
 }
 
 static SEXP part_advise_body(void *data) {
@@ -233,16 +249,17 @@ static SEXP part_advise_body(void *data) {
 }
 
 SEXP ffi_part_advise(SEXP pointer, SEXP which, SEXP from, SEXP n) {
-  struct part_call c = part_call(pointer, which, from, n);
-  calls_begin();
-  return R_ExecWithCleanup(part_advise_body, &c, part_cleanup, &c);
+  struct part_call c = part_call(pointer);
+  take_wishes(&c, which, from, n);
+  return run(&c, part_advise_body);
 }
 
 // ---- the whole ----------------------------------------------------------------------------
 
 static SEXP part_whole_body(void *data) {
   struct part_call *c = data;
-  const struct reader_opts opts = {.n_threads = c->n_threads, .build = true};
+  const struct reader_opts opts = {
+      .n_threads = c->n_threads, .build = true, .max_len = option_max_bytes()};
   enum status st = reader_open(&c->reader, &c->source, &opts);
   while (st == OK && (st = reader_start(&c->reader)) == AGAIN) {
     progress_look();
@@ -257,11 +274,8 @@ static SEXP part_whole_body(void *data) {
 }
 
 SEXP ffi_part_whole(SEXP pointer, SEXP nthreads, SEXP data_only) {
-  struct part_call c = {.handle = handle_of(pointer)};
-  c.subject = handle_subject(c.handle);
-  c.source = source_lend(&c.handle->source);
+  struct part_call c = part_call(pointer);
   c.n_threads = arg_threads(nthreads);
   c.data_only = arg_flag(data_only, "data_only");
-  calls_begin();
-  return R_ExecWithCleanup(part_whole_body, &c, part_cleanup, &c);
+  return run(&c, part_whole_body);
 }

@@ -501,12 +501,27 @@ INLINE void symbol(struct walk *w, SEXP x, enum mode mode) {
 
 enum {
   DIRECTORY_MAX = 1 << 16,       // elements and symbols; more are not worth their room
-  DIRECTORY_CLASS_LEN = 1 << 10  // bytes of an element's class that are told
+  DIRECTORY_CLASS_LEN = 1 << 10, // bytes of an element's class that are told
+  DIRECTORY_TRIAL = 1 << 6,      // elements after which it is seen whether they are
+  DIRECTORY_MEAN = 1 << 8        // large enough on the average, in bytes of stream, to be found alone
 };
 
 NORETURN static void throw_no_memory(const struct walk *w) {
   const struct error e = {.code = ERR_NOMEM, .what = "writing the index", .block = NO_BLOCK};
   throw_error(&e, w->subject);
+}
+
+// Whether an attribute goes by the element, so that who takes some of these has to cut it as well.
+struct beside {
+  R_xlen_t n;
+  bool found;
+};
+
+static void look_beside(void *data, SEXP tag, SEXP value) {
+  struct beside *b = data;
+  const bool by_element = b->n > 1 && Rf_xlength(value) == b->n;
+  b->found |= tag == R_NamesSymbol || tag == R_DimSymbol || tag == R_TspSymbol ||
+              (by_element && tag != R_ClassSymbol && tag != R_LevelsSymbol);
 }
 
 static bool is_in_one_stretch(SEXP x) {
@@ -520,10 +535,9 @@ static bool is_in_one_stretch(SEXP x) {
     default: return false;
   }
   if ((ALTREP(x) && altrep_form(x) != ALTREP_ORDINARY) || Rf_isS4(x)) return false;
-  // What goes by the element beside the elements has to be cut as well; slots may.
-  return !attrib_any(x) || (Rf_getAttrib(x, R_NamesSymbol) == R_NilValue &&
-                            Rf_getAttrib(x, R_DimSymbol) == R_NilValue &&
-                            Rf_getAttrib(x, R_TspSymbol) == R_NilValue);
+  struct beside beside = {.n = XLENGTH(x)};
+  if (attrib_any(x)) attrib_each(x, look_beside, &beside);
+  return !beside.found;
 }
 
 static uint32_t class_number(struct walk *w, struct directory *d, SEXP x) {
@@ -567,6 +581,13 @@ static void noted_item(struct walk *w, SEXP x, struct directory *d, uint32_t tag
   if (end) p.payload_len = end - part_payload_at(&p);
   p.flags = first_word(x);
   if (!directory_add(d, &p, tag != 0)) throw_no_memory(w);
+}
+
+// Then the index would not repay its room, and the directory is given up.
+static bool are_small(struct walk *w, R_xlen_t n) {
+  if (writer_position(w->writer) / DIRECTORY_MEAN >= (uint64_t) n) return false;
+  directory_close(&w->writer->index.directory);
+  return true;
 }
 
 // The directory is that of this list, not of those in it.
@@ -682,6 +703,7 @@ INLINE void list(struct walk *w, SEXP x, R_xlen_t n, enum mode mode) {
     if (n - i > AHEAD) prefetch(p[i + AHEAD]);
     if (n - i > AHEAD / 2) prefetch_parts(p[i + AHEAD / 2]);
     if (n - i > AHEAD / 4) prefetch_parts_of_parts(p[i + AHEAD / 4]);
+    if (noted && i % DIRECTORY_TRIAL == DIRECTORY_TRIAL - 1 && are_small(w, i)) noted = NULL;
     if (noted)
       noted_item(w, p[i], noted, 0);
     else

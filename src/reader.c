@@ -190,7 +190,7 @@ static enum status load(struct reader *r) {
   piece_release(r, j->piece);
   j->piece = NULL;
   j->skipped = 0;
-  j->want = SIZE_MAX;
+  j->from = 0;
   st = r->container->cut(r, j);
   if (st || r->ended) {
     ring_unclaim(&r->ring);
@@ -340,7 +340,7 @@ enum status reader_numbers(struct reader *r, void **p, size_t *n) {
     const enum status st = front(r, &s);
     if (st) return st;
     struct read_job *j = s ? s->job : NULL;
-    if (!j || !j->held || j->raw_len > *n) {
+    if (!j || !j->held || j->raw_len > *n || j->raw_len < j->header.raw_len) {
       const enum status filled = fill(r, *n);
       if (filled) return filled;
       continue;

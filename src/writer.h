@@ -21,7 +21,7 @@
 
 enum {
   BYTES_BLOCK_LEN = 1 << 20, // raw bytes of a bytes block
-  BLOCK_LEN = 1 << 16,       // of a numbers block
+  BLOCK_LEN = 1 << 18,       // of a numbers block
   NUMBERS_MIN_LEN = 1 << 11, // a shorter payload stays among the bytes around it
   STRINGS_MIN = 1 << 8       // as many strings, likewise
 };

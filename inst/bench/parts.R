@@ -91,6 +91,6 @@ print_table("Parts of a file", data.frame(
   what = rows$what, ms = short(rows$ms), peer = rows$peer, `peer ms` = short(rows$peer_ms),
   ratio = short(rows$ratio), `held to` = paste(rows$sign, short(rows$held_to)),
   met = ifelse(met, "yes", "NO"), check.names = FALSE
-), opts$threads, c("riffle", "fst"))
+), opts$threads, c("riffle", if (with_fst) "fst"))
 cat(sprintf("\nThe index takes %.2f %% of the survey frame's file (at most 0.5).\n", share))
 save_csv(rows, opts$out)

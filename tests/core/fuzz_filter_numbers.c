@@ -21,7 +21,8 @@ static void decode_any(const uint8_t *data, size_t size) {
   unsigned char *in = make(len), *out = make(count * number_size(type));
   void *scratch = make(numbers_scratch(type, count));
   memcpy(in, data + HEAD, len);
-  numbers_decode_first(data[0], data[1], type, in, len, count, data[2] * count / 255, out, scratch);
+  const struct window w = {data[2] * count / 600, data[2] * count / 255};
+  numbers_decode_part(data[0], data[1], type, in, len, count, w, out, scratch);
   numbers_decode(data[0], data[1], type, in, len, count, out, scratch);
   free(in);
   free(out);

@@ -88,7 +88,7 @@ test_that("elements of an open file are those of the object", {
   }
   expect_null(opened$b)
   expect_riffle_error(opened[[305]], "argument", "it has no element 305, only 304")
-  expect_riffle_error(opened[[c("inner", "none")]], "argument", "it has no element 'none'")
+  expect_riffle_error(opened[[c("inner", "none")]], "argument", "its element 'inner' has no element 'none'")
   for (i in list(0, -1, NA, TRUE, character(), list(1))) {
     expect_riffle_error(opened[[i]], "argument", "`i` must be")
   }
@@ -114,6 +114,43 @@ test_that("head() and tail() take rows and elements as they do of the object", {
   opened <- qs_open(save_as(x, "riffle"))
   expect_identical(head(opened, 2), head(x, 2))
   expect_identical(tail(opened, -23), tail(x, -23))
+})
+
+test_that("one value of a data frame is found by its row and column", {
+  x <- example_frames(20000)$plain
+  opened <- qs_open(save_as(x, "riffle"))
+  expect_identical(opened[[7, "text"]], x[[7, "text"]])
+  expect_identical(opened[[20000, 2]], x[[20000, 2]])
+  expect_identical(opened[["5", "price"]], x[["5", "price"]])
+  expect_riffle_error(opened[[20001, 2]], "argument", "it has no row 20001")
+  expect_riffle_error(opened[[1, "none"]], "argument", "it has no column 'none'")
+  expect_riffle_error(opened[[1:2, 1]], "argument", "`i` must be one row")
+  expect_riffle_error(opened[c(TRUE, FALSE)[rep(1, 300)]], "argument", "the logical index 300 elements")
+  close(opened)
+})
+
+test_that("str() takes its arguments, also of what an open file is in", {
+  opened <- qs_open(save_as(example_frames(50)$plain, "riffle"))
+  expect_match(paste(capture.output(str(opened, give.attr = FALSE)), collapse = " "), "50 rows x 9 columns")
+  expect_match(paste(capture.output(str(list(x = opened))), collapse = " "), "50 rows x 9 columns")
+  close(opened)
+  none <- qs_open(save_as(list(), "riffle"))
+  expect_match(capture.output(str(none)), "list of 0 elements")
+  close(none)
+})
+
+test_that("an open file may be closed while it is read, and cannot be saved", {
+  x <- list(a = runif(50000), b = runif(50000))
+  bytes <- qs_serialize(x)
+  bad <- local_file(flip(bytes, 32 + 40 + 5000, 0xff))
+  opened <- qs_open(bad)
+  handler <- function(e) close(opened)
+  expect_error(withCallingHandlers(opened$a, riffle_error = handler), class = "riffle_error_corrupt")
+  expect_riffle_error(opened$b, "closed", "it was closed")
+  opened <- qs_open(local_file(bytes))
+  again <- unserialize(serialize(opened, NULL))
+  expect_riffle_error(again$a, "closed", "opened by another process")
+  close(opened)
 })
 
 test_that("tibbles do not drop", {

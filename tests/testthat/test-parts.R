@@ -37,6 +37,167 @@ test_that("parts are the same by one thread and by several, each codec, filtered
   }
 })
 
+test_that("random parts of files of many blocks are the same, by any codec, filter and number of threads", {
+  set.seed(21)
+  n <- 300000
+  x <- data.frame(
+    id = sample(n), flag = sample(c(TRUE, NA), n, TRUE), few = sample(5L, n, TRUE), rising = cumsum(sample(3L, n, TRUE)),
+    gaps = replace(cumsum(sample(9L, n, TRUE)), sample(n, 50), NA), price = round(rlnorm(n, 3), 2),
+    time = 1.6e9 + cumsum(runif(n)), random = rnorm(n), odd = replace(runif(n), sample(n, 99), NA),
+    same = 0.1, text = sample(c("Kenya", "C\u00f4te d'Ivoire", NA, ""), n, TRUE), word = sprintf("w%d", sample(5000, n, TRUE)),
+    key = sprintf("id-%07d", sample(n)), z = complex(real = seq_len(n), imaginary = 1),
+    day = as.Date("2020-01-01") + sample(2000, n, TRUE), group = factor(sample(letters, n, TRUE))
+  )
+  x$raw <- as.raw(sample(255, n, TRUE))
+  path <- withr::local_tempfile(fileext = ".rif")
+  for (codec in c("zstd", "lz4", "none")) for (shuffle in c(TRUE, FALSE)) {
+    qs_save(x, path, codec = codec, shuffle = shuffle, meta = list(index = TRUE))
+    expect_gt(qs_info(path)$n_blocks, 200)
+    opened <- qs_open(path, nthreads = 3)
+    for (k in 1:12) {
+      columns <- sample(names(x), sample(ncol(x), 1))
+      from <- sample(n, 1)
+      to <- min(n, from + sample(c(0, 10, 5000, 100000), 1))
+      nthreads <- sample(c(1, 2, 4), 1)
+      expected <- x[from:to, columns, drop = FALSE]
+      part <- qs_read(path, columns = columns, from = from, to = to, nthreads = nthreads)
+      expect_part(part, expected, paste("Rows", from, "to", to, "of", toString(columns), codec, shuffle))
+      expect_part(opened[from:to, columns, drop = FALSE], expected, "The open file's part")
+      name <- columns[1]
+      expect_part(qs_read(path, columns = name, nthreads = nthreads), x[name], name)
+    }
+    close(opened)
+  }
+})
+
+test_that("parts that share a pointer come from the whole", {
+  skip_if_not_installed("data.table")
+  dt <- data.table::data.table(a = 1:3, b = letters[1:3])
+  x <- list(train = dt, test = dt, numbers = runif(50000))
+  x <- structure(x, note = dt)
+  path <- withr::local_tempfile(fileext = ".rif")
+  qs_save(x, path)
+  expect_s3_class(qs_info(path), "qs_info")
+  expect_identical(qs_info(path)$elements$name, names(x))
+  frame <- function(x) as.data.frame(x)
+  expect_identical(frame(qs_read(path, select = "test")), frame(dt))
+  opened <- qs_open(path)
+  expect_identical(frame(opened$test), frame(dt))
+  expect_identical(names(opened[c("test", "numbers")]), c("test", "numbers"))
+  expect_identical(opened$numbers, x$numbers)
+  close(opened)
+  both <- data.frame(id = 1:50000 + 0)
+  both$p <- data.table::data.table(u = both$id)
+  both$q <- both$p
+  qs_save(both, path, meta = list(index = TRUE))
+  part <- qs_read(path, columns = c("q", "id"), from = 11, to = 20)
+  expect_identical(part$id, both$id[11:20])
+  expect_identical(part$q$u, both$id[11:20])
+})
+
+test_that("columns with an attribute that goes by the element are cut by their own methods", {
+  n <- 20000
+  x <- data.frame(id = seq_len(n) + 0)
+  x$stamped <- structure(runif(n), stamp = seq_len(n), class = "riffle_stamped")
+  own <- function(x, i) structure(unclass(x)[i], stamp = attr(x, "stamp")[i], class = class(x))
+  registerS3method("[", "riffle_stamped", own, envir = asNamespace("base"))
+  path <- withr::local_tempfile(fileext = ".rif")
+  qs_save(x, path, meta = list(index = TRUE))
+  expect_identical(attr(qs_read(path, from = 7, to = 9)$stamped, "stamp"), 7:9)
+  expect_part(qs_read(path, from = 7, to = 9), x[7:9, ], "the part")
+})
+
+test_that("only the blocks of a part, and the index, are read from the file", {
+  skip_if_not_linux()
+  bytes_read <- function(expr) {
+    count <- function() as.numeric(sub("rchar: ", "", grep("^rchar", readLines("/proc/self/io"), value = TRUE)))
+    before <- count()
+    overhead <- count() - before
+    force(expr)
+    count() - before - 2 * overhead
+  }
+  set.seed(22)
+  n <- 400000
+  x <- data.frame(a = rnorm(n), b = rnorm(n), text = sprintf("id-%07d", sample(n)), c = rnorm(n))
+  path <- withr::local_tempfile(fileext = ".rif")
+  qs_save(x, path)
+  index <- sum(subset(qs_info(path)$blocks, kind == "index")$stored_bytes) + 32 + 72 + 1000
+  stored <- qs_info(path)$elements$stored_bytes
+  qs_read(path, columns = "a", from = 1, to = 1)
+  expect_lt(bytes_read(qs_read(path, columns = "a")), stored[1] + 2 * index)
+  expect_lt(bytes_read(qs_read(path, columns = "text")), stored[3] + 2 * index)
+  block <- 2^18 + 32
+  expect_lt(bytes_read(qs_read(path, columns = c("a", "b", "c"), from = 200001, to = 200010)), 4 * block + 2 * index)
+  expect_lt(bytes_read(qs_read(path, lazy = TRUE)), 2 * index)
+  expect_gt(bytes_read(qs_read(path)), 0.9 * file.size(path))
+})
+
+test_that("any byte of the index or the end changed, or lost, is an error to who asks for a part", {
+  x <- list(a = runif(20000), b = sprintf("s%d", 1:20000))
+  bytes <- qs_serialize(x)
+  blocks <- blocks_of(bytes)
+  index <- blocks[blocks$kind == INDEX, ]
+  path <- withr::local_tempfile(fileext = ".rif")
+  for (i in (index$at + 1):length(bytes)) {
+    write_bytes(flip(bytes, i, 0x11), path)
+    in_index <- i <= index$at + index$len
+    expect_riffle_error(qs_read(path, select = "a"), "corrupt")
+    expect_riffle_error(qs_open(path), "corrupt")
+    if (in_index) {
+      expect_warning(value <- qs_read(path, lazy = TRUE), "index is damaged", class = "riffle_warning")
+      expect_identical(value, x)
+    } else {
+      expect_riffle_error(qs_read(path, lazy = TRUE), "corrupt")
+    }
+  }
+  for (i in c(index$at + c(0, 1, 31, 32), length(bytes) - c(1, 71, 72, 73))) {
+    write_bytes(head(bytes, i), path)
+    expect_riffle_error(qs_read(path, select = "a"), "corrupt")
+    expect_riffle_error(qs_open(path), "corrupt")
+  }
+})
+
+test_that("the limit of bytes holds for parts as for the whole", {
+  path <- withr::local_tempfile(fileext = ".rif")
+  qs_save(data.frame(a = runif(50000), b = runif(50000)), path)
+  withr::local_options(riffle.max_bytes = 1e5)
+  expect_riffle_error(qs_read(path, columns = "a"), "limit")
+  opened <- qs_open(path)
+  expect_riffle_error(opened$b, "limit")
+  expect_riffle_error(as.data.frame(opened), "limit")
+  expect_identical(nrow(opened[11:20, ]), 10L)
+  close(opened)
+})
+
+test_that("parts are read under gctorture as well", {
+  skip_on_cran()
+  x <- data.frame(a = runif(9000), b = sprintf("s%d", 1:9000), c = factor(sample(letters, 9000, TRUE)))
+  path <- withr::local_tempfile(fileext = ".rif")
+  qs_save(x, path)
+  gctorture2(17)
+  on.exit(gctorture2(0))
+  part <- qs_read(path, columns = c("c", "b"), from = 4000, to = 4040)
+  opened <- qs_open(path)
+  again <- opened[4000:4040, c("c", "b")]
+  whole <- as.data.frame(opened)
+  close(opened)
+  info <- qs_info(path)
+  gctorture2(0)
+  expect_identical(part, x[4000:4040, c("c", "b")])
+  expect_identical(again, part)
+  expect_identical(whole, x)
+  expect_identical(info$elements$name, names(x))
+})
+
+test_that("lazy frames can be asked for some columns, and lists for some elements", {
+  x <- list(frame = data.frame(a = runif(20000), b = sprintf("s%d", 1:20000)), numbers = runif(20000))
+  path <- withr::local_tempfile(fileext = ".rif")
+  qs_save(x$frame, path)
+  expect_identical(qs_read(path, lazy = TRUE, columns = "b"), x$frame["b"])
+  qs_save(x, path)
+  expect_identical(qs_read(path, lazy = TRUE, select = list("frame", "a")), x$frame$a)
+})
+
 test_that("parts come from other formats, connections and a pipe, too", {
   x <- example_frames(100)$classed
   columns <- c("time", "level")
@@ -130,9 +291,9 @@ test_that("a path leads to what is inside", {
     expect_identical(read("frame", "text", 3), frame$text[3])
     expect_identical(read("frame", c("text", "id")), frame[c("text", "id")])
     expect_identical(read("frame"), frame)
-    expect_riffle_error(read("metrics", "au"), "argument", "it has no element 'au'")
-    expect_riffle_error(read("metrics", "auc", 1, 2), "argument", "it has no element 2, only 1")
-    expect_riffle_error(read("metrics", "none", 1), "argument", "it holds NULL, and `select` is for lists")
+    expect_riffle_error(read("metrics", "au"), "argument", "its element 'metrics' has no element 'au'")
+    expect_riffle_error(read("metrics", "auc", 1, 2), "argument", "its element 1 has no element 2, only 1")
+    expect_riffle_error(read("metrics", "none", 1), "argument", "its element 'none' holds NULL, and `select`")
     unlink(path)
   }
   path <- save_as(frame, "riffle")
@@ -187,8 +348,8 @@ test_that("impossible arguments are errors before anything is read", {
   for (lazy in list("TRUE", NULL, c(TRUE, TRUE))) {
     expect_riffle_error(qs_read(path, lazy = lazy), "argument", "`lazy` must be")
   }
-  expect_riffle_error(qs_read(path, lazy = TRUE, columns = 1), "argument", "`lazy` must be FALSE")
-  expect_riffle_error(qs_read(path, lazy = TRUE, select = 1), "argument", "`lazy` must be FALSE")
+  expect_riffle_error(qs_read(path, lazy = TRUE, from = 1), "argument", "`lazy` must be FALSE where rows")
+  expect_riffle_error(qs_read(path, lazy = TRUE, columns = 1, to = 1), "argument", "`lazy` must be FALSE")
 })
 
 test_that("columns whose class nobody knows keep their attributes", {
