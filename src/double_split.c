@@ -260,8 +260,8 @@ static enum status join_some(const struct join *s, size_t n, unsigned char *out)
   return i == n && s->len == from + (bit + 7) / 8 ? OK : ERR_CORRUPT;
 }
 
-enum status split_decode(uint8_t width, const unsigned char *in, size_t len, size_t n, struct window w,
-                         unsigned char *out) {
+enum status split_decode(uint8_t width, const unsigned char *in, size_t len, size_t n,
+                         struct window w, unsigned char *out) {
   struct join s;
   const enum status st = open_join(&s, width, in, len, n);
   if (st) return st;

@@ -22,7 +22,7 @@ bool split_encode(const unsigned char *in, size_t n, unsigned char *out, uint64_
                   struct packed *result);
 
 // `width` is the block's parameter.
-enum status split_decode(uint8_t width, const unsigned char *in, size_t len, size_t n, struct window w,
-                         unsigned char *out);
+enum status split_decode(uint8_t width, const unsigned char *in, size_t len, size_t n,
+                         struct window w, unsigned char *out);
 
 #endif

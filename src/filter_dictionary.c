@@ -151,8 +151,8 @@ static void look_up(const uint32_t *codes, size_t n, const unsigned char *values
     for (size_t i = 0; i < n; i++) memcpy(out + 4 * i, values + 4 * (size_t) codes[i], 4);
 }
 
-enum status dictionary_decode(uint8_t coding, const unsigned char *in, size_t len, size_t n, struct window w,
-                              size_t size, unsigned char *out) {
+enum status dictionary_decode(uint8_t coding, const unsigned char *in, size_t len, size_t n,
+                              struct window w, size_t size, unsigned char *out) {
   if (len < HEAD) return ERR_CORRUPT;
   const size_t n_values = (size_t) le_load16(in) + 1, head = HEAD + n_values * size;
   if (len < head) return ERR_CORRUPT;

@@ -37,7 +37,7 @@ bool dictionary_encode(const unsigned char *in, size_t n, size_t size,
                        const struct dictionary_limits *limits, unsigned char *out, void *scratch,
                        struct packed *result);
 
-enum status dictionary_decode(uint8_t coding, const unsigned char *in, size_t len, size_t n, struct window w,
-                              size_t size, unsigned char *out);
+enum status dictionary_decode(uint8_t coding, const unsigned char *in, size_t len, size_t n,
+                              struct window w, size_t size, unsigned char *out);
 
 #endif

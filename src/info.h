@@ -1,10 +1,10 @@
 // info.h - what is in a file, without making the object: its blocks are walked and counted.
 //
 // Of a riffle file that has one the index is read; of others and of qs2 files only headers are, and
-// the first block, whose stream begins with what wrote it. Asked to validate, the walk reads everything and verifies every checksum. Of an RDS
-// file the first bytes are unpacked, and all of them to validate; what bzip2, xz and lzma packed
-// is left to R, which has these libraries: without i->head, given before the walk, nothing is told
-// of such a stream.
+// the first block, whose stream begins with what wrote it. Asked to validate, the walk reads
+// everything and verifies every checksum. Of an RDS file the first bytes are unpacked, and all of
+// them to validate; what bzip2, xz and lzma packed is left to R, which has these libraries: without
+// i->head, given before the walk, nothing is told of such a stream.
 #ifndef RIFFLE_INFO_H
 #define RIFFLE_INFO_H
 
@@ -62,7 +62,7 @@ struct info {
   uint64_t n_shuffled;    // qs2: blocks
   enum info_check check;
   uint64_t stream_len;    // INFO_UNKNOWN: it takes unpacking it all
-  uint64_t n_blocks;      // of the stream; of an RDS file gzip members or zstd frames, or INFO_UNKNOWN
+  uint64_t n_blocks;      // of the stream; of RDS gzip members or zstd frames, or INFO_UNKNOWN
   struct info_group groups[INFO_MAX_GROUPS];  // none for an RDS file
   size_t n_groups;
   struct stream_head stream;  // not of what R unpacks, without head

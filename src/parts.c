@@ -61,7 +61,8 @@ static enum status unpack_block(struct unpacking *u, struct error *e) {
     return corrupt_index(e);
   if (!buffer_extend(&u->bytes, u->used + h.packed_len))
     return fail(e, ERR_NOMEM, 0, "reading the index");
-  const enum status st = block_decode_index(&u->contents->coder, u->p, &h, u->bytes.p + u->used, &inner);
+  const enum status st =
+      block_decode_index(&u->contents->coder, u->p, &h, u->bytes.p + u->used, &inner);
   if (st == ERR_CORRUPT) return corrupt_index(e);
   if (st) return fail(e, st, inner.sys, inner.what);
   if (u->contents->n_index++ == 0) u->contents->index_codec = h.codec;
