@@ -85,7 +85,7 @@ elements_of <- function(file) {
   if (is.null(handle)) return(NULL)
   source <- handle_source(handle, NULL, 1L, FALSE)
   on.exit(source$close())
-  names <- source$attributes[["names"]]
+  names <- source$names
   elements <- source$elements()
   class <- source$attributes[["class"]]
   list(

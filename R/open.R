@@ -55,7 +55,10 @@
 qs_open <- function(file, nthreads = qopt("nthreads")) {
   source <- open_source(file, function() qs_read(file, nthreads = nthreads), nthreads,
                         by_handle = is_string(file))
-  if (!source$by_handle) source$meta <- meta_beside(file)
+  if (!source$by_handle) {
+    beside <- meta_beside(file)
+    source$meta <- function() beside
+  }
   new_file(source, if (is.character(file)) sQuote(file, FALSE) else "the connection")
 }
 
@@ -107,7 +110,7 @@ close.qs_file <- function(con, ...) {
 
 #' @rdname qs_open
 #' @export
-names.qs_file <- function(x) source_in(x)$attributes[["names"]]
+names.qs_file <- function(x) source_in(x)$names
 
 #' @rdname qs_open
 #' @export
@@ -129,7 +132,7 @@ dimnames.qs_file <- function(x) {
   source <- source_in(x)
   if (!is_frame(source)) return(source$attributes[["dimnames"]])
   rows <- if (!"data.table" %in% source$attributes[["class"]]) as.character(all_row_names(source))
-  list(rows, source$attributes[["names"]])
+  list(rows, source$names)
 }
 
 #' @rdname qs_open
@@ -150,7 +153,7 @@ all_row_names <- function(source) source$row_names(1, source$n_rows)
 #' @export
 `$.qs_file` <- function(x, name) {
   source <- source_in(x)
-  if (name == "meta" && !"meta" %in% source$attributes[["names"]]) return(source$meta)
+  if (name == "meta" && !"meta" %in% source$names) return(source$meta())
   element_named(list_in(x), name)
 }
 
@@ -168,7 +171,7 @@ all_row_names <- function(source) source$row_names(1, source$n_rows)
 # As base has it: of the column, element i.
 cell_at <- function(source, i, j) {
   check_index(j, "j", "a name or position")
-  at <- positions(j, source$attributes[["names"]], source$n, source$fail, "column")
+  at <- positions(j, source$names, source$n, source$fail, "column")
   if (length(i) != 1 || length(at) != 1) abort_argument("i", "one row, and `j` one column", i)
   rows <- rows_at(source, i)
   if (anyNA(row_numbers(rows)) || rows$n != 1 || rows$from > source$n_rows) {
@@ -178,7 +181,7 @@ cell_at <- function(source, i, j) {
 }
 
 element_named <- function(source, name) {
-  at <- match(name, source$attributes[["names"]])
+  at <- match(name, source$names)
   if (!is.na(at) && nzchar(name)) source$read(at)[[1]]
 }
 
@@ -197,7 +200,7 @@ element_named <- function(source, name) {
 
 elements_at <- function(source, i) {
   if (is_frame(source)) return(read_frame(source, columns_at(source, i)))
-  at <- index_at(source$n, source$attributes[["names"]], i, source)
+  at <- index_at(source$n, source$names, i, source)
   elements <- vector("list", length(at))
   elements[!is.na(at)] <- read_elements(source, unname(at[!is.na(at)]))
   names(elements) <- names(at)
@@ -209,11 +212,13 @@ index_at <- function(n, names, i, source) {
   if (is.list(i) || is.matrix(i)) source$fail("a list or matrix is no index for it")
   at <- seq_len(n)
   if (!is.null(names)) names(at) <- names
-  at[i]
+  tryCatch(at[i], error = function(e) {
+    source$fail(sprintf("%s is no index for it", describe(i)))
+  })
 }
 
 columns_at <- function(source, j) {
-  at <- index_at(source$n, source$attributes[["names"]], j, source)
+  at <- index_at(source$n, source$names, j, source)
   if (!anyNA(at)) return(sticky_columns(source, unname(at)))
   if (is.logical(j)) {
     source$fail(sprintf("it has %s, and the logical index %s elements",
@@ -343,7 +348,7 @@ frame_lines <- function(source, width) {
   with_dots <- function(texts) if (n <= 8) texts else append(texts, "...", 4)
   labels <- lapply(ends, function(rows) as.character(source$row_names(rows$from, rows$n)))
   lines <- format(c("", "", cut_text(with_dots(unlist(labels)), width %/% 4)))
-  names <- source$attributes[["names"]]
+  names <- source$names
   for (k in seq_len(source$n)) {
     columns <- lapply(ends, function(rows) read_columns(source, k, rows, TRUE)[[1]])
     column <- c(names[k], type_label(columns[[1]]), with_dots(cell_texts(columns)))
@@ -389,7 +394,7 @@ cut_text <- function(text, width) {
 list_lines <- function(source) {
   all <- source$elements()
   shown <- seq_len(min(source$n, 10))
-  names <- source$attributes[["names"]]
+  names <- source$names
   table <- align(list(
     name = if (is.null(names)) format(shown) else cut_text(names[shown], 30),
     type = all$type[shown], class = all$class[shown], length = big_number(all$length[shown])
@@ -405,7 +410,7 @@ str.qs_file <- function(object, ...) {
   cat(format_title(object), "\n", sep = "")
   if (is_frame(source)) {
     first <- unclass(read_frame(source, NULL, row_span(1, min(source$n_rows, 10))))
-    first <- structure(first, names = source$attributes[["names"]])
+    first <- structure(first, names = source$names)
     settings <- list(object = as.list(first), no.list = TRUE, give.length = FALSE, give.attr = FALSE)
     do.call(utils::str, utils::modifyList(settings, list(...)))
   } else if (source$is_list) {

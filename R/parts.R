@@ -9,7 +9,9 @@
 #   simple      of which of these a range can be read
 #   attributes  of the whole, but for row.names, which may be long
 #   n_rows      of a data frame, else NULL
-#   meta        what qs_save() kept beside the object, or NULL
+#   names       of the elements, or NULL
+#   trusted     whether packages may be loaded for what is in it
+#   meta()      what qs_save() kept beside the object, or NULL
 #   read(which, from, n)  a list of elements, whole or, of the simple ones, `n` from `from` on;
 #                         `which` ascends
 #   row_names(from, n)    a vector, or as stored without a range: c(NA, -n) if they only count
@@ -49,17 +51,20 @@ handle_source <- function(handle, fail, nthreads, data_only) {
     lapply(which, function(k) part_in(kept[[1]], k, about, from, n))
   }
   is_row_names <- about$attributes$name == "row.names"
+  corrupt <- function(what) fail(paste("its", what, "make no sense"), "riffle_error_corrupt")
   # those that only count, or are as short, with the other attributes
   short <- which(!is_row_names | about$attributes$length <= 2)
   attributes <- read(about$n + short)
   names(attributes) <- about$attributes$name[short]
+  check_attributes(attributes, about, corrupt)
   known <- attributes[["row.names"]]
   n_rows <- if (is.null(known)) sum(about$attributes$length[is_row_names]) else count_of(known)
   list(
     by_handle = TRUE, is_list = TRUE, n = about$n, simple = about$elements$simple,
+    names = names_in(attributes), trusted = !data_only,
     attributes = attributes[names(attributes) != "row.names"],
     n_rows = if ("data.frame" %in% attributes[["class"]]) n_rows,
-    meta = get_meta(about$meta), read = read,
+    meta = function() meta_in(about$meta, corrupt), read = read,
     row_names = row_names_reader(known, about$n + which(is_row_names),
                                  about$attributes$simple[is_row_names], read),
     elements = function() about$elements,
@@ -77,6 +82,31 @@ row_names_reader <- function(known, at, simple, read) {
     if (is.null(from) || !simple) return(in_range(read(at)[[1]], from, n))
     read(at, from, n)[[1]]
   }
+}
+
+# Names of a one-dimensional array, as of tapply(), are those of its dimension.
+names_in <- function(attributes) {
+  names <- attributes[["names"]]
+  if (is.null(names) && length(attributes[["dim"]]) == 1) attributes[["dimnames"]][[1]] else names
+}
+
+# What base would have made sure of: code here and in R relies on it.
+check_attributes <- function(attributes, about, corrupt) {
+  names <- names_in(attributes)
+  if (!is.null(names) && (!is.character(names) || length(names) != about$n)) corrupt("names")
+  class <- attributes[["class"]]
+  if (!is.null(class) && (!is.character(class) || !length(class))) corrupt("classes")
+  rows <- which(about$attributes$name == "row.names")
+  if (!length(rows)) return()
+  known <- attributes[["row.names"]]
+  fits <- if (is.null(known)) about$attributes$simple[rows] & about$attributes$type[rows] %in% c("integer", "character")
+          else is.character(known) || (is.integer(known) && !(length(known) == 2 && anyNA(known[2])))
+  if (length(rows) > 1 || !isTRUE(fits)) corrupt("row names")
+}
+
+meta_in <- function(bytes, corrupt) {
+  meta <- tryCatch(get_meta(bytes), riffle_error = function(e) FALSE)
+  if (is.null(meta) || is.list(meta)) meta else corrupt("metadata")
 }
 
 # As C would have read it: element or attribute k, or of a simple one a range.
@@ -100,8 +130,9 @@ memory_source <- function(object, fail) {
   n <- if (is.list(object) || is.atomic(object)) length(unclass(object)) else 0
   list(
     by_handle = FALSE, is_list = is.list(object), n = n, simple = logical(n), attributes = about,
+    names = names_in(about), trusted = TRUE,
     n_rows = if (is.list(object) && is.data.frame(object)) .row_names_info(object, 2L),
-    meta = NULL,
+    meta = function() NULL,
     read = function(which, from = NULL, n = NULL) lapply(which, function(k) element(object, k)),
     row_names = function(from = NULL, n = NULL) in_range(.row_names_info(object, 0L), from, n),
     elements = function() describe_elements(object),
@@ -234,14 +265,14 @@ positions <- function(index, names, n, fail, unit) {
 
 column_positions <- function(source, columns) {
   if (is.null(columns)) return(NULL)
-  names <- source$attributes[["names"]]
+  names <- source$names
   sticky_columns(source, positions(columns, names, source$n, source$fail, "column"))
 }
 
 # The column of the geometry stays with an sf frame.
 sticky_columns <- function(source, which) {
   if (!"sf" %in% source$attributes[["class"]]) return(which)
-  geometry <- match(source$attributes[["sf_column"]], source$attributes[["names"]])
+  geometry <- match(source$attributes[["sf_column"]], source$names)
   c(which, setdiff(geometry, c(which, NA)))
 }
 
@@ -263,7 +294,7 @@ read_step <- function(source, step) {
   if (!source$is_list && !is_vector) {
     source$fail(sprintf("it holds %s, and `select` is for lists", source$what()))
   }
-  names <- if (source$is_list) source$attributes[["names"]] else names(source$object)
+  names <- if (source$is_list) source$names else names(source$object)
   at <- positions(step, names, source$n, source$fail, "element")
   if (length(at) == 1) return(source$read(at)[[1]])
   if (is_frame(source)) return(read_frame(source, at))
@@ -310,8 +341,17 @@ row_numbers <- function(rows) {
 read_frame <- function(source, which = NULL, rows = NULL, keep = keeps_attributes(source)) {
   at <- if (is.null(which)) seq_len(source$n) else which
   frame <- read_columns(source, at, rows, keep)
-  attributes(frame) <- frame_attributes(source, which, rows, keep)
+  frame <- with_attributes(frame, frame_attributes(source, which, rows, keep), source$fail)
   mend_frame(frame, rows, all(group_names(source) %in% names(frame)))
+}
+
+with_attributes <- function(frame, attributes, fail) {
+  fits <- tryCatch({
+    attributes(frame) <- attributes
+    TRUE
+  }, error = function(e) FALSE)
+  if (!fits) fail("its attributes do not fit it", "riffle_error_corrupt")
+  frame
 }
 
 keeps_attributes <- function(source) any(c("tbl_df", "data.table") %in% source$attributes[["class"]])
@@ -324,8 +364,8 @@ read_columns <- function(source, which, rows, keep) {
   done <- simple & is.null(rows$index) & vapply(columns, is_as_it_is, NA)
   for (i in which(!done)) {
     x <- columns[[i]]
-    part <- if (simple[i]) slice_range(x, rows$index, keep) else slice(x, row_numbers(rows), keep)
-    columns[i] <- list(part)
+    index <- if (!simple[i]) row_numbers(rows) else if (is.null(rows$index)) seq_along(x) else rows$index
+    columns[i] <- list(slice(x, index, keep, source$trusted))
   }
   if (identical(at, which)) columns else columns[match(which, at)]
 }
@@ -336,15 +376,13 @@ is_as_it_is <- function(x) {
   is.null(attributes(x)) || (is.object(x) && all(names(attributes(x)) %in% kept_by_base))
 }
 
-slice_range <- function(x, index, keep) slice(x, if (is.null(index)) seq_along(x) else index, keep)
-
 # The attributes of factors, dates, times and differences of times.
 kept_by_base <- c("class", "levels", "tzone", "units")
 
 # The elements or rows `i` of a column, as `[` of the data frame takes them.
-slice <- function(x, i, keep) {
+slice <- function(x, i, keep, trusted) {
   if (is.null(attributes(x))) return(x[i])
-  load_methods(x)
+  if (trusted) load_methods(x)
   if (is.data.frame(x)) {
     source <- memory_source(x, NULL)
     return(read_frame(source, NULL, row_picks(i), keep || keeps_attributes(source)))
@@ -366,7 +404,8 @@ slice_dims <- function(x, i, keep) {
 # What only its package can take apart.
 load_methods <- function(x) {
   package <- if (isS4(x)) attr(class(x), "package") else if (inherits(x, "vctrs_rcrd")) "vctrs"
-  if (!is.null(package)) has_package(package)
+  # a name, and not a path that a file gives
+  if (is_string(package) && grepl("^[A-Za-z][A-Za-z0-9.]+$", package)) has_package(package)
 }
 
 has_package <- function(package) requireNamespace(package, quietly = TRUE)

@@ -414,10 +414,11 @@ static uint64_t sparse_len(const struct index *x) {
   uint64_t len = 0;
   struct deferrable d;
   for (size_t i = 0; i < x->n_blocks;) {
-    if (deferrable_at(x, i, &d))
-      i = d.end;
-    else
-      len += index_block(x, i++)->raw_len;
+    const size_t from = i;
+    const bool deferrable = deferrable_at(x, i, &d);
+    i = d.end > i ? d.end : i + 1;
+    const struct index_block *last = index_block(x, i - 1);
+    if (!deferrable) len += last->stream_at + last->raw_len - index_block(x, from)->stream_at;
   }
   return len;
 }

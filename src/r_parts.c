@@ -10,6 +10,29 @@
 #include "r_item.h"
 #include "r_progress.h"
 
+// ---- what R could not make of a directory ---------------------------------------------------
+
+enum { SYMBOL_MAX_LEN = 10000 };  // R's own limit
+
+static bool symbol_makes_sense(const struct item *name) {
+  return name->len <= SYMBOL_MAX_LEN && !(name->flags & CHARS_BYTES) &&
+         !(name->len && memchr(name->chars, 0, name->len));
+}
+
+// What names an attribute is a symbol, with a name that R can have.
+static bool symbols_make_sense(const struct directory *d) {
+  struct item name;
+  size_t at = 0, n = 0;
+  bool *named = (bool *) R_alloc(d->symbols.n + 1, sizeof(bool));
+  while (item_list_next(&d->symbols, &at, &name)) {
+    if (!symbol_makes_sense(&name)) return false;
+    named[++n] = name.len > 0;
+  }
+  for (size_t i = d->n_elements; i < d->n_elements + d->n_attributes; i++)
+    if (!named[directory_part(d, i)->tag]) return false;
+  return true;
+}
+
 // ---- open and close -----------------------------------------------------------------------
 
 SEXP ffi_part_open(SEXP file) {
@@ -18,6 +41,10 @@ SEXP ffi_part_open(SEXP file) {
   const struct subject subject = {.doing = "read", .path = path, .thing = "the raw vector"};
   SEXP pointer = PROTECT(handle_pointer(is_raw ? file : R_NilValue));
   struct handle *h = handle_open(path, file, &subject);
+  if (h && !symbols_make_sense(&h->contents.index.directory)) {
+    handle_release(h);
+    throw_reason("riffle_error_corrupt", "its index is corrupt", &subject);
+  }
   const bool has_parts = h && h->contents.index.directory.known;
   if (has_parts)
     R_SetExternalPtrAddr(pointer, h);
@@ -71,18 +98,18 @@ static double stored_len(const struct index *x, uint64_t at, uint64_t end) {
   return len;
 }
 
-// The n-th of a list of items, from 1.
-static struct item nth(const struct item_list *l, uint32_t n) {
-  struct item item = {0};
+// All of a list, R_alloc'ed.
+static struct item *items_of(const struct item_list *l) {
+  struct item *items = (struct item *) R_alloc(l->n, sizeof(struct item));
   size_t at = 0;
-  for (uint32_t i = 0; i < n && item_list_next(l, &at, &item); i++) {}
-  return item;
+  for (size_t i = 0; i < l->n && item_list_next(l, &at, &items[i]); i++) {}
+  return items;
 }
 
 // Names separated by NUL in the index are separated by "/" here.
-static SEXP class_text(const struct directory *d, uint32_t number) {
-  const struct item names = nth(&d->classes, number);
-  if (number == 0 || names.len == 0) return R_BlankString;
+static SEXP class_text(const struct item *classes, uint32_t number) {
+  if (number == 0 || classes[number - 1].len == 0) return R_BlankString;
+  const struct item names = classes[number - 1];
   char *text = R_alloc(names.len, 1);
   memcpy(text, names.chars, names.len);
   for (uint32_t i = 0; i < names.len; i++)
@@ -90,8 +117,8 @@ static SEXP class_text(const struct directory *d, uint32_t number) {
   return Rf_mkCharLen(text, (int) names.len);
 }
 
-static SEXP tag_text(const struct directory *d, uint32_t number) {
-  const struct item name = nth(&d->symbols, number);
+static SEXP tag_text(const struct item *symbols, uint32_t number) {
+  const struct item name = symbols[number - 1];
   return Rf_mkCharLenCE((const char *) name.chars, (int) name.len,
                         name.flags & CHARS_UTF8     ? CE_UTF8
                         : name.flags & CHARS_LATIN1 ? CE_LATIN1
@@ -104,13 +131,14 @@ static SEXP about_parts(const struct index *x, size_t first, size_t n, bool attr
   static const char *attributes_names[] = {"type", "name", "length", "stored", "simple", ""};
   SEXP about = PROTECT(Rf_mkNamed(VECSXP, attributes ? attributes_names : elements_names));
   static const SEXPTYPE types[] = {STRSXP, STRSXP, REALSXP, REALSXP, LGLSXP};
+  const struct item *items = items_of(attributes ? &x->directory.symbols : &x->directory.classes);
   for (int k = 0; k < 5; k++) SET_VECTOR_ELT(about, k, Rf_allocVector(types[k], (R_xlen_t) n));
   for (size_t i = 0; i < n; i++) {
     const struct part *p = directory_part(&x->directory, first + i);
     const R_xlen_t at = (R_xlen_t) i;
     SET_STRING_ELT(VECTOR_ELT(about, 0), at, Rf_mkChar(type_name(p->type)));
     SET_STRING_ELT(VECTOR_ELT(about, 1), at,
-                   attributes ? tag_text(&x->directory, p->tag) : class_text(&x->directory, p->class));
+                   attributes ? tag_text(items, p->tag) : class_text(items, p->class));
     REAL(VECTOR_ELT(about, 2))[at] = (double) p->length;
     REAL(VECTOR_ELT(about, 3))[at] = stored_len(x, p->at, part_end(x, first + i));
     LOGICAL(VECTOR_ELT(about, 4))[at] = p->payload_len > 0;

@@ -102,7 +102,11 @@ static enum status flush(struct writer *w) {
     // Only whole numbers are numbers.
     if (j->in.raw_len % number_size(j->in.type)) j->in.kind = BLOCK_BYTES;
   }
-  return submit(w);
+  if (j->in.raw_len) return submit(w);
+  ring_unclaim(&w->ring);
+  w->slot = NULL;
+  w->at = w->end = NULL;
+  return OK;
 }
 
 static size_t full_len(const struct writer *w) {

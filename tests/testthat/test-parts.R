@@ -70,6 +70,20 @@ test_that("random parts of files of many blocks are the same, by any codec, filt
   }
 })
 
+test_that("elements of a one-dimensional list array go by its dimension's names", {
+  x <- tapply(rnorm(50000), rep(c("p", "q"), 25000), function(v) v, simplify = FALSE)
+  path <- withr::local_tempfile(fileext = ".rif")
+  for (format in c("riffle", "rds")) {
+    qs_save(x, path, format = format)
+    expect_identical(qs_read(path, select = "q"), x[["q"]])
+    opened <- qs_open(path)
+    expect_identical(names(opened), c("p", "q"))
+    expect_identical(opened$p, x$p)
+    close(opened)
+  }
+  expect_identical(qs_info(qs_serialize(x))$elements$name, c("p", "q"))
+})
+
 test_that("parts that share a pointer come from the whole", {
   skip_if_not_installed("data.table")
   dt <- data.table::data.table(a = 1:3, b = letters[1:3])
