@@ -15,9 +15,7 @@
 #include "filter_strings.h"
 
 enum {
-  BATCH_MAX_STRINGS = 1 << 14,
-  BATCH_FEW_STRINGS = 1 << 13,  // are enough where they are so few distinct ones that these,
-  BATCH_FEW_ITEMS = 1 << 8,     // written once more, cost little: a range reads less for them
+  BATCH_MAX_STRINGS = 1 << 15,
   BATCH_MAX_STREAM = 1 << 20,  // bytes of stream; also the largest raw length of a block
   BATCH_MAX_CHARS = 1 << 16    // a longer string goes into bytes blocks
 };
@@ -55,8 +53,7 @@ bool string_batch_add(struct string_batch *b, struct string_table *t, uintptr_t 
 struct string_array string_batch_array(const struct string_batch *b);
 
 static inline bool string_batch_is_full(const struct string_batch *b) {
-  return b->n == BATCH_MAX_STRINGS || (b->n >= BATCH_FEW_STRINGS && b->n_items <= BATCH_FEW_ITEMS) ||
-         b->stream_len + BATCH_MAX_CHARS + 8 > BATCH_MAX_STREAM;
+  return b->n == BATCH_MAX_STRINGS || b->stream_len + BATCH_MAX_CHARS + 8 > BATCH_MAX_STREAM;
 }
 
 static inline size_t string_hash(uintptr_t key, size_t size) {

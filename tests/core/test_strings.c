@@ -97,7 +97,7 @@ static void test_full(void) {
   const struct string_item empty = {NULL, -1, 9};
   string_batch_add(&b, &t, 8, empty);
   while (!string_batch_is_full(&b)) string_batch_repeat(&b, 0);
-  check(b.n == BATCH_FEW_STRINGS && b.stream_len <= BATCH_MAX_STREAM, "full by number", b.n);
+  check(b.n == BATCH_MAX_STRINGS && b.stream_len <= BATCH_MAX_STREAM, "full by number", b.n);
 
   static char chars[BATCH_MAX_CHARS];
   string_batch_start(&b, &t);

@@ -39,7 +39,7 @@ test_that("parts are the same by one thread and by several, each codec, filtered
 
 test_that("random parts of files of many blocks are the same, by any codec, filter and number of threads", {
   set.seed(21)
-  n <- 300000
+  n <- 400000
   x <- data.frame(
     id = sample(n), flag = sample(c(TRUE, NA), n, TRUE), few = sample(5L, n, TRUE), rising = cumsum(sample(3L, n, TRUE)),
     gaps = replace(cumsum(sample(9L, n, TRUE)), sample(n, 50), NA), price = round(rlnorm(n, 3), 2),
