@@ -5,7 +5,8 @@
 #'
 #' Of a riffle file that has an index (all but small ones have) only the index is read, and later
 #' the blocks that hold what is asked for. It stays open, and is seen as it was then, even if
-#' another save replaces it, until [close()] or until the object is collected. Of any other file,
+#' another save replaces it, until [close()] or until the object is collected. (Windows lets no file
+#' be replaced or removed that is open.) Of any other file,
 #' and of a connection, all is read at once and kept.
 #'
 #' Indexes are those of the object: `x[j]`, `x[i, j]`, `x[i, ]` and `x[, j]` of a data frame, with

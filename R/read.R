@@ -58,8 +58,8 @@
 #' used (also by `head()` or `str()`), each one whole, by as many threads as `nthreads` says. Lists, also
 #' those that are columns, and short vectors are read at once. `columns` and `select` choose among what
 #' is lazy; rows can't be asked for. For as long as any of them is unread the
-#' file stays open and is seen as it was: a save that replaces it, or its removal, does no harm, but
-#' it must not be written to in place. A character vector with few distinct values is kept as these
+#' file stays open and is seen as it was: a save that replaces it, or its removal, does no harm (on
+#' Windows neither is possible), but it must not be written to in place. A character vector with few distinct values is kept as these
 #' and a number for each element until something needs its strings side by side. Such vectors can be
 #' used, changed, saved and sent to other processes like any others; a forked process reads for
 #' itself. Damage in a vector's blocks is found when it is first used: an error of class

@@ -558,7 +558,7 @@ static void test_rearranged(void) {
   damage_close(&d);
 }
 
-// The lengths of its blocks do not depend on what is in them.
+// The lengths of its blocks hardly ever depend on what is in them: now and then noise packs.
 static void script_noise(struct script *s) {
   script_open(s);
   script_bytes(s, 90, 256);
@@ -573,6 +573,10 @@ static void test_spliced(void) {
   struct damage a, b;
   damage_open(&a, script_noise, CODEC_STORED);
   damage_open(&b, script_noise, CODEC_STORED);
+  for (int tries = 0; tries < 20 && a.file.len != b.file.len; tries++) {
+    damage_close(&b);
+    damage_open(&b, script_noise, CODEC_STORED);
+  }
   const size_t n = block_count(&a.file);
   check(block_count(&b.file) == n && a.file.len == b.file.len, "one shape", n);
   for (size_t i = 0; i < n; i++) {

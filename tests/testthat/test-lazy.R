@@ -349,6 +349,7 @@ test_that("other processes get ordinary vectors, and forked ones read for themse
 })
 
 test_that("the file may be replaced or deleted, and is closed when nothing needs it", {
+  skip_on_os("windows")
   x <- frame_of_all()
   file <- saved(x)
   before <- open_files(file)

@@ -232,6 +232,7 @@ test_that("a closed file says so", {
 })
 
 test_that("the file is seen as it was when it was opened", {
+  skip_on_os("windows")
   for (n in small_and_large) {
     x <- example_frames(n)$plain
     path <- save_as(x, "riffle")

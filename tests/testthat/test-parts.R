@@ -187,7 +187,7 @@ test_that("parts are read under gctorture as well", {
   skip_on_cran()
   x <- data.frame(a = runif(9000), b = sprintf("s%d", 1:9000), c = factor(sample(letters, 9000, TRUE)))
   path <- withr::local_tempfile(fileext = ".rif")
-  qs_save(x, path)
+  qs_save(x, path, meta = list(index = TRUE))
   gctorture2(17)
   on.exit(gctorture2(0))
   part <- qs_read(path, columns = c("c", "b"), from = 4000, to = 4040)
