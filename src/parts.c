@@ -327,7 +327,7 @@ static uint64_t planned_len(const struct plan *p, const struct index *x) {
 }
 
 // Threads take longer to start than so much to decode.
-enum { THREADS_FROM = 1 << 21 };
+enum { THREADS_FROM = 7 << 19 };
 
 // A reader of `len` bytes of stream, at most, out of the blocks of the plan.
 static enum status open_state(struct reader *r, struct source *s, struct contents *c,
