@@ -382,7 +382,8 @@ kept_by_base <- c("class", "levels", "tzone", "units")
 # The elements or rows `i` of a column, as `[` of the data frame takes them.
 slice <- function(x, i, keep, trusted) {
   if (is.null(attributes(x))) return(x[i])
-  if (trusted) load_methods(x)
+  # methods of S4 load the package that the class names
+  if (trusted) load_methods(x) else if (isS4(x)) x <- asS4(x, FALSE)
   if (is.data.frame(x)) {
     source <- memory_source(x, NULL)
     return(read_frame(source, NULL, row_picks(i), keep || keeps_attributes(source)))
