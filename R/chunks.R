@@ -73,11 +73,17 @@ new_chunks <- function(source, rows, which, label) {
 remembering <- function(source) {
   kept <- vector("list", source$n)
   read <- source$read
-  source$read <- function(which, from = NULL, n = NULL) {
-    if (!is.null(from)) return(read(which, from, n))
+  whole <- function(which) {
     new <- which[vapply(kept[which], is.null, NA)]
     if (length(new)) kept[new] <<- lapply(read(new), list)
     lapply(kept[which], `[[`, 1)
+  }
+  source$read <- function(which, from = NULL, n = NULL) {
+    ranged <- !is.null(from) & source$simple[which]
+    values <- vector("list", length(which))
+    if (any(ranged)) values[ranged] <- read(which[ranged], from, n)
+    values[!ranged] <- whole(which[!ranged])
+    values
   }
   source
 }

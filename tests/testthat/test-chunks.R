@@ -115,6 +115,18 @@ test_that("pieces that were used are not kept", {
   expect_gte(values[[5]], 3)
 })
 
+test_that("what has no ranges is read once, not for each piece", {
+  wholes <- 0
+  source <- list(n = 3, simple = c(TRUE, FALSE, TRUE), read = function(which, from = NULL, n = NULL) {
+    wholes <<- wholes + sum(which == 2)
+    as.list(which * 10)
+  })
+  source <- riffle:::remembering(source)
+  for (from in c(1, 11, 21)) expect_identical(source$read(1:3, from, 10), list(10, 20, 30))
+  expect_identical(source$read(2), list(20))
+  expect_identical(wholes, 1)
+})
+
 test_that("print() tells how far it has got", {
   path <- save_as(data.frame(x = 1:2500), "riffle")
   next_piece <- qs_chunks(path, 1000)
