@@ -83,16 +83,16 @@ qs_info <- function(file, validate = FALSE) {
 elements_of <- function(file) {
   handle <- .Call(ffi_part_open, file)
   if (is.null(handle)) return(NULL)
-  source <- handle_source(handle, NULL, 1L, FALSE)
+  source <- handle_source(handle, fail_for(file), 1L, FALSE)
   on.exit(source$close())
   names <- source$names
   elements <- source$elements()
   class <- source$attributes[["class"]]
   list(
     class = if (is.null(class)) "list" else class, n_rows = source$n_rows,
-    elements = data.frame(name = if (is.null(names)) rep("", source$n) else names, type = elements$type,
-                       class = elements$class, length = elements$length,
-                       stored_bytes = elements$stored, stringsAsFactors = FALSE)
+    elements = data.frame(name = if (is.null(names)) rep("", source$n) else names,
+                          type = elements$type, class = elements$class, length = elements$length,
+                          stored_bytes = .Call(ffi_part_stored, handle), stringsAsFactors = FALSE)
   )
 }
 
@@ -212,18 +212,17 @@ describe_blocks <- function(x) {
 # What is at the top, if there is a directory, in a few lines.
 describe_elements_of <- function(x) {
   if (is.null(x$elements)) return(NULL)
-  count <- function(n) format(n, big.mark = ",", scientific = FALSE)
   n <- nrow(x$elements)
   most <- if (n > 6) 5 else n
   shown <- x$elements[seq_len(most), ]
-  what <- if (is.null(x$n_rows)) paste(count(n), "elements")
-          else sprintf("%s rows, %s columns", count(x$n_rows), count(n))
+  what <- if (is.null(x$n_rows)) plural(n, "element")
+          else paste0(plural(x$n_rows, "row"), ", ", plural(n, "column"))
   table <- align(list(name = shown$name, type = shown$type, class = shown$class,
-                      length = count(shown$length), stored = human_size(shown$stored_bytes)),
+                      length = big_number(shown$length), stored = human_size(shown$stored_bytes)),
                  right = c("length", "stored"))
   c(sprintf("  object     %s, %s", paste(x$class, collapse = "/"), what),
     if (n > 0) paste0("  ", table),
-    if (most < n) sprintf("  and %s more in $elements", count(n - most)))
+    if (most < n) sprintf("  and %s more in $elements", big_number(n - most)))
 }
 
 # Text in columns of equal width, with their names above; those in `right` are numbers.

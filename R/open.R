@@ -176,7 +176,7 @@ cell_at <- function(source, i, j) {
   if (length(i) != 1 || length(at) != 1) abort_argument("i", "one row, and `j` one column", i)
   rows <- rows_at(source, i)
   if (anyNA(row_numbers(rows)) || rows$n != 1 || rows$from > source$n_rows) {
-    source$fail(sprintf("it has no row %s", if (is.character(i)) sQuote(i, FALSE) else format(i)))
+    source$fail(sprintf("it has no row %s", index_text(i)))
   }
   read_columns(source, at, rows, TRUE)[[1]][[1]]
 }

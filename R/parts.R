@@ -24,16 +24,14 @@
 
 # `whole` is a function that reads all. A handle is for paths of riffle's files with an index.
 open_source <- function(file, whole, nthreads, data_only = FALSE, by_handle = is.character(file)) {
-  handle <- if (by_handle) part_open(file)
+  handle <- if (by_handle) .Call(ffi_part_open, file)
   if (is.null(handle)) return(memory_source(whole(), fail_for(file)))
   handle_source(handle, fail_for(file), nthreads, data_only)
 }
 
-part_open <- function(file) .Call(ffi_part_open, file)
-
 fail_for <- function(file) {
   is_path <- is.character(file)
-  subject <- if (is_path) file else "the connection"
+  subject <- if (is_path) file else if (is.raw(file)) "the raw vector" else "the connection"
   function(reason, class = "riffle_error_argument") {
     abort(class, c("Can't read ", subject, reason), is_path)
   }
@@ -99,7 +97,8 @@ check_attributes <- function(attributes, about, corrupt) {
   rows <- which(about$attributes$name == "row.names")
   if (!length(rows)) return()
   known <- attributes[["row.names"]]
-  fits <- if (is.null(known)) about$attributes$simple[rows] & about$attributes$type[rows] %in% c("integer", "character")
+  fits <- if (is.null(known)) about$attributes$simple[rows] &
+                                about$attributes$type[rows] %in% c("integer", "character")
           else is.character(known) || (is.integer(known) && !(length(known) == 2 && anyNA(known[2])))
   if (length(rows) > 1 || !isTRUE(fits)) corrupt("row names")
 }
@@ -124,13 +123,13 @@ part_in <- function(object, k, about, from, n) {
   part
 }
 
-memory_source <- function(object, fail) {
+memory_source <- function(object, fail, trusted = TRUE) {
   about <- attributes(object)
   about$row.names <- NULL
   n <- if (is.list(object) || is.atomic(object)) length(unclass(object)) else 0
   list(
     by_handle = FALSE, is_list = is.list(object), n = n, simple = logical(n), attributes = about,
-    names = names_in(about), trusted = TRUE,
+    names = names_in(about), trusted = trusted,
     n_rows = if (is.list(object) && is.data.frame(object)) .row_names_info(object, 2L),
     meta = function() NULL,
     read = function(which, from = NULL, n = NULL) lapply(which, function(k) element(object, k)),
@@ -231,7 +230,8 @@ check_select <- function(select) {
   }
 }
 
-dQuote_step <- function(step) if (is.character(step)) sQuote(step, FALSE) else format(step)
+# A name or number as messages have it.
+index_text <- function(x) if (is.character(x)) sQuote(x, FALSE) else format(x)
 
 as_path <- function(select) if (is.list(select)) select else list(select)
 
@@ -283,7 +283,7 @@ read_select <- function(source, path) {
   if (length(path) == 1) return(value)
   # a missing step is told with those before it
   inside <- function(reason, ...) {
-    source$fail(sub("^it ", paste0("its element ", dQuote_step(path[[1]]), " "), reason), ...)
+    source$fail(sub("^it ", paste0("its element ", index_text(path[[1]]), " "), reason), ...)
   }
   read_select(memory_source(value, inside), path[-1])
 }
@@ -342,7 +342,7 @@ read_frame <- function(source, which = NULL, rows = NULL, keep = keeps_attribute
   at <- if (is.null(which)) seq_len(source$n) else which
   frame <- read_columns(source, at, rows, keep)
   frame <- with_attributes(frame, frame_attributes(source, which, rows, keep), source$fail)
-  mend_frame(frame, rows, all(group_names(source) %in% names(frame)))
+  mend_frame(frame, rows, all(group_names(source$attributes[["groups"]]) %in% names(frame)))
 }
 
 with_attributes <- function(frame, attributes, fail) {
@@ -364,8 +364,10 @@ read_columns <- function(source, which, rows, keep) {
   done <- simple & is.null(rows$index) & vapply(columns, is_as_it_is, NA)
   for (i in which(!done)) {
     x <- columns[[i]]
-    index <- if (!simple[i]) row_numbers(rows) else if (is.null(rows$index)) seq_along(x) else rows$index
-    columns[i] <- list(slice(x, index, keep, source$trusted))
+    index <- if (!simple[i]) row_numbers(rows)
+             else if (is.null(rows$index)) seq_along(x)
+             else rows$index
+    columns[i] <- list(slice(x, index, keep, source))
   }
   if (identical(at, which)) columns else columns[match(which, at)]
 }
@@ -379,14 +381,14 @@ is_as_it_is <- function(x) {
 # The attributes of factors, dates, times and differences of times.
 kept_by_base <- c("class", "levels", "tzone", "units")
 
-# The elements or rows `i` of a column, as `[` of the data frame takes them.
-slice <- function(x, i, keep, trusted) {
+# The elements or rows `i` of a column of the source, as `[` of the data frame takes them.
+slice <- function(x, i, keep, source) {
   if (is.null(attributes(x))) return(x[i])
   # methods of S4 load the package that the class names
-  if (trusted) load_methods(x) else if (isS4(x)) x <- asS4(x, FALSE)
+  if (source$trusted) load_methods(x) else if (isS4(x)) x <- asS4(x, FALSE)
   if (is.data.frame(x)) {
-    source <- memory_source(x, NULL)
-    return(read_frame(source, NULL, row_picks(i), keep || keeps_attributes(source)))
+    inner <- memory_source(x, source$fail, source$trusted)
+    return(read_frame(inner, NULL, row_picks(i), keep || keeps_attributes(inner)))
   }
   part <- slice_dims(x, i, keep)
   has_own <- isS4(x) || has_subset_method(x)
@@ -486,11 +488,11 @@ mend_data_table <- function(frame, rows) {
 
 cumall <- function(x) cumsum(!x) == 0
 
-group_names <- function(source) setdiff(names(source$attributes[["groups"]]), ".rows")
+group_names <- function(groups) setdiff(names(groups), ".rows")
 
 mend_groups <- function(frame) {
   groups <- attr(frame, "groups", exact = TRUE)
-  vars <- intersect(setdiff(names(groups), ".rows"), names(frame))
+  vars <- intersect(group_names(groups), names(frame))
   is_grouped <- inherits(frame, "grouped_df")
   class(frame) <- setdiff(class(frame), c("grouped_df", "rowwise_df"))
   attr(frame, "groups") <- NULL

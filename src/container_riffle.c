@@ -2,6 +2,7 @@
 
 #include "container.h"
 #include "pages.h"
+#include "parts.h"
 
 enum {
   INDEX_SHARE = 200,     // of the file's bytes, at most one in so many is the index's
@@ -155,20 +156,11 @@ static enum status read_header(struct reader *r) {
 }
 
 static enum status check_end(struct reader *r) {
-  unsigned char bytes[END_BLOCK_LEN];
   struct end_record end;
-  size_t got;
   const uint64_t len = r->source->len;
-  if (len < FILE_HEADER_LEN + END_BLOCK_LEN) return reader_truncated(r);
-  if (source_read_at(r->source, len - END_BLOCK_LEN, bytes, END_BLOCK_LEN, &got, &r->err))
-    return r->err.code;
-  if (got < END_BLOCK_LEN) return reader_truncated(r);
-  if (end_block_decode(bytes, &end, &r->err)) return r->err.code;
+  if (end_load(r->source, &end, &r->err)) return r->err.code;
   // What a file of this length can hold bounds what is allocated on the word of its end block.
   if (end.stream_len > len / BLOCK_HEADER_LEN * r->header.max_raw) return contradicts_end(r);
-  if (end.index_offset &&
-      (end.index_offset < FILE_HEADER_LEN || end.index_offset > len - END_BLOCK_LEN))
-    return contradicts_end(r);
   r->stream_total = end.stream_len;
   r->index_at = end.index_offset;
   return OK;

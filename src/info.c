@@ -106,9 +106,7 @@ enum status info_take_head(struct info *i) {
 // ---- the walk -----------------------------------------------------------------------------
 
 enum status info_bytes(struct info *i, uint64_t at, void *p, size_t n) {
-  size_t got;
-  if (source_read_at(i->source, at, p, n, &got, &i->err)) return i->err.code;
-  return got == n ? OK : fail(&i->err, ERR_TRUNCATED, 0, "it is truncated");
+  return source_read_exactly(i->source, at, p, n, &i->err);
 }
 
 static struct info_group *group_of(struct info *i, const struct info_group *block) {

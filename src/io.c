@@ -569,6 +569,13 @@ enum status source_read_at(struct source *s, uint64_t at, void *p, size_t n, siz
   return s->bytes ? memory_read_at(s, at, p, n, got) : file_read_at(s, at, p, n, got, e);
 }
 
+enum status source_read_exactly(struct source *s, uint64_t at, void *p, size_t n,
+                                struct error *e) {
+  size_t got;
+  if (source_read_at(s, at, p, n, &got, e)) return e->code;
+  return got == n ? OK : fail(e, ERR_TRUNCATED, 0, "it is truncated");
+}
+
 bool source_can_reopen(const char *path) {
   struct stat st;
   return stat_path(path, &st) == 0 && S_ISREG(st.st_mode);

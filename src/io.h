@@ -85,6 +85,8 @@ void source_become_kept(struct source *s);
 enum status source_read_at(struct source *s, uint64_t at, void *p, size_t n, size_t *got,
                            struct error *e);
 
+// The same, but fewer than n are ERR_TRUNCATED.
+enum status source_read_exactly(struct source *s, uint64_t at, void *p, size_t n, struct error *e);
 // Whether `path` is a regular file, which opening and closing does not change.
 bool source_can_reopen(const char *path);
 // Tells the system that these bytes will be read soon. Does nothing where there is no way to.

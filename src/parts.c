@@ -15,29 +15,24 @@ static enum status corrupt_index(struct error *e) {
   return fail(e, ERR_CORRUPT, 0, "its index is corrupt");
 }
 
-static enum status truncated(struct error *e) {
-  return fail(e, ERR_TRUNCATED, 0, "it is truncated");
-}
-
-static enum status bytes_at(struct source *s, uint64_t at, void *p, size_t n, struct error *e) {
-  size_t got;
-  if (source_read_at(s, at, p, n, &got, e)) return e->code;
-  return got == n ? OK : truncated(e);
+enum status end_load(struct source *s, struct end_record *end, struct error *e) {
+  unsigned char bytes[END_BLOCK_LEN];
+  if (s->len < FILE_HEADER_LEN + END_BLOCK_LEN)
+    return fail(e, ERR_TRUNCATED, 0, "it is truncated");
+  const uint64_t at = s->len - END_BLOCK_LEN;
+  if (source_read_exactly(s, at, bytes, sizeof(bytes), e) || end_block_decode(bytes, end, e))
+    return e->code;
+  if (end->index_offset && (end->index_offset < FILE_HEADER_LEN || end->index_offset > at))
+    return fail(e, ERR_CORRUPT, 0, "its blocks are not those that its end block tells of");
+  return OK;
 }
 
 enum status contents_load_ends(struct contents *c, struct source *s, struct error *e) {
-  unsigned char head[FILE_HEADER_LEN], end[END_BLOCK_LEN];
+  unsigned char head[FILE_HEADER_LEN];
   size_t got;
   if (source_read_at(s, 0, head, sizeof(head), &got, e)) return e->code;
-  if (file_header_decode(head, got, &c->header, e)) return e->code;
-  if (s->len < FILE_HEADER_LEN + END_BLOCK_LEN) return truncated(e);
-  if (bytes_at(s, s->len - END_BLOCK_LEN, end, sizeof(end), e) ||
-      end_block_decode(end, &c->end, e))
-    return e->code;
-  const uint64_t at = c->end.index_offset;
-  if (at && (at < FILE_HEADER_LEN || at > s->len - END_BLOCK_LEN))
-    return fail(e, ERR_CORRUPT, 0, "its blocks are not those that its end block tells of");
-  c->indexed = at != 0;
+  if (file_header_decode(head, got, &c->header, e) || end_load(s, &c->end, e)) return e->code;
+  c->indexed = c->end.index_offset != 0;
   return OK;
 }
 
@@ -97,7 +92,7 @@ enum status contents_load_index(struct contents *c, struct source *s, struct err
   if (!c->indexed) return OK;
   if (!buffer_reserve(&stored, (size_t) n))
     fail(e, ERR_NOMEM, 0, "reading the index");
-  else if (bytes_at(s, at, stored.p, (size_t) n, e) == OK)
+  else if (source_read_exactly(s, at, stored.p, (size_t) n, e) == OK)
     unpack_index(c, stored.p, (size_t) n, s->len, e);
   buffer_close(&stored);
   return e->code;
@@ -331,10 +326,9 @@ enum { THREADS_FROM = 7 << 19 };
 
 // A reader of `len` bytes of stream, at most, out of the blocks of the plan.
 static enum status open_state(struct reader *r, struct source *s, struct contents *c,
-                              const struct plan *p, uint64_t len, const struct reader_opts *opts) {
-  struct reader_opts o = *opts;
-  if (len < THREADS_FROM) o.n_threads = 1;
-  if (reader_open(r, s, &o)) return r->err.code;
+                              const struct plan *p, uint64_t len, struct reader_opts opts) {
+  if (len < THREADS_FROM) opts.n_threads = 1;
+  if (reader_open(r, s, &opts)) return r->err.code;
   struct state *state = malloc(sizeof(struct state));
   if (!state) return fail(&r->err, ERR_NOMEM, 0, "starting");
   *state = (struct state){.index = &c->index, .plan = p};
@@ -350,7 +344,7 @@ enum status parts_open(struct reader *r, struct source *s, struct contents *c,
                        const struct plan *p, const struct reader_opts *opts) {
   struct reader_opts o = *opts;
   o.container = &parts_in;
-  return open_state(r, s, c, p, planned_len(p, &c->index), &o);
+  return open_state(r, s, c, p, planned_len(p, &c->index), o);
 }
 
 void parts_close(struct reader *r, struct contents *c) {
@@ -427,5 +421,5 @@ enum status parts_open_sparse(struct reader *r, struct source *s, struct content
                               const struct reader_opts *opts) {
   struct reader_opts o = *opts;
   o.container = &sparse_in;
-  return open_state(r, s, c, NULL, sparse_len(&c->index), &o);
+  return open_state(r, s, c, NULL, sparse_len(&c->index), o);
 }

@@ -27,6 +27,9 @@ struct contents {
   uint8_t index_codec; // of the first of them
 };
 
+// The end block of a file, and that its index can be where it says.
+enum status end_load(struct source *s, struct end_record *end, struct error *e);
+
 // Needs a source that can seek. `c` starts as {0}; contents_close() is safe on it at any time. Of the
 // first all but the index is there, of the second, if there is one, the index as well.
 enum status contents_load_ends(struct contents *c, struct source *s, struct error *e);

@@ -67,6 +67,11 @@ void throw_error(const struct error *e, const struct subject *subject) {
   throw_reason(class_of(e->code), reason, subject);
 }
 
+void throw_no_memory(const char *what, const struct subject *subject) {
+  const struct error e = {.code = ERR_NOMEM, .what = what, .block = NO_BLOCK};
+  throw_error(&e, subject);
+}
+
 void throw_not_ours(const unsigned char *first, size_t n, const struct subject *subject) {
   char reason[512];
   snprintf(reason, sizeof(reason), "it is %s", sniff(first, n));

@@ -25,6 +25,8 @@ struct subject {
 
 // Of a connection: lets the jump go on that made the core fail, if there was one.
 NORETURN void throw_error(const struct error *e, const struct subject *subject);
+// What completes "memory ran out while ...".
+NORETURN void throw_no_memory(const char *what, const struct subject *subject);
 // The file's first bytes say more than e->what does.
 NORETURN void throw_not_ours(const unsigned char *first, size_t n, const struct subject *subject);
 // "<subject>: <reason>."

@@ -19,6 +19,7 @@ SEXP ffi_info(SEXP file, SEXP validate, SEXP head);
 SEXP ffi_part_open(SEXP file);
 SEXP ffi_part_close(SEXP pointer);
 SEXP ffi_part_about(SEXP pointer);
+SEXP ffi_part_stored(SEXP pointer);
 SEXP ffi_part_read(SEXP pointer, SEXP which, SEXP from, SEXP n, SEXP nthreads, SEXP data_only);
 SEXP ffi_part_whole(SEXP pointer, SEXP nthreads, SEXP data_only);
 SEXP ffi_part_advise(SEXP pointer, SEXP which, SEXP from, SEXP n);

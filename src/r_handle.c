@@ -45,6 +45,13 @@ struct handle *handle_try(const char *path) {
   return open_handle(path, R_NilValue, &e);
 }
 
+SEXP index_meta(const struct index *x) {
+  if (x->meta_len == 0) return R_NilValue;
+  SEXP meta = Rf_allocVector(RAWSXP, (R_xlen_t) x->meta_len);
+  memcpy(RAW(meta), x->meta.p, x->meta_len);
+  return meta;
+}
+
 struct subject handle_subject(const struct handle *h) {
   return (struct subject){.doing = "read", .path = h->path, .thing = "the raw vector"};
 }

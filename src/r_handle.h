@@ -25,6 +25,8 @@ struct handle {
 struct handle *handle_open(const char *path, SEXP input, const struct subject *subject);
 // Of a path, and NULL as well if there is something wrong with it. Never calls R.
 struct handle *handle_try(const char *path);
+// What qs_save() kept beside the object, a raw vector; or R_NilValue.
+SEXP index_meta(const struct index *x);
 struct subject handle_subject(const struct handle *h);
 void handle_hold(struct handle *h);
 // Never calls R.

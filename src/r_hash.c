@@ -39,10 +39,7 @@ static void hash_object(struct hash_call *c) {
 
 static SEXP hash_body(void *data) {
   struct hash_call *c = data;
-  if (!hash_open(&c->hash, c->wide)) {
-    const struct error e = {.code = ERR_NOMEM, .what = "starting", .block = NO_BLOCK};
-    throw_error(&e, &hashed);
-  }
+  if (!hash_open(&c->hash, c->wide)) throw_no_memory("starting", &hashed);
   if (TYPEOF(c->x) == RAWSXP && !attrib_any(c->x) && !c->general)
     hash_raw(c);
   else

@@ -7,6 +7,7 @@
 #include "r_calls.h"
 #include "r_error.h"
 #include "r_ffi.h"
+#include "r_handle.h"
 
 struct info_call {
   const char *path;  // NULL: from a raw vector
@@ -110,15 +111,6 @@ static SEXP slurped(const struct info_call *c) {
   return bytes;
 }
 
-// As qs_save() keeps it: a stream of R's.
-static SEXP meta(const struct info *i) {
-  const struct index *x = &i->contents.index;
-  if (x->meta_len == 0) return R_NilValue;
-  SEXP bytes = Rf_allocVector(RAWSXP, (R_xlen_t) x->meta_len);
-  memcpy(RAW(bytes), x->meta.p, x->meta_len);
-  return bytes;
-}
-
 static SEXP as_list(const struct info_call *c) {
   static const char *const formats[] = {"riffle", "qs2", "rds"};
   static const char *const checks[] = {"not checked", "valid", "not stored"};
@@ -145,7 +137,7 @@ static SEXP as_list(const struct info_call *c) {
   SET_VECTOR_ELT(x, k++, Rf_mkString(checks[i->check]));
   SET_VECTOR_ELT(x, k++, groups(i));
   SET_VECTOR_ELT(x, k++, slurped(c));
-  SET_VECTOR_ELT(x, k++, meta(i));
+  SET_VECTOR_ELT(x, k++, index_meta(&i->contents.index));
   UNPROTECT(1);
   return x;
 }

@@ -37,6 +37,7 @@ static const R_CallMethodDef entries[] = {
     ENTRY(ffi_part_open, 1),
     ENTRY(ffi_part_close, 1),
     ENTRY(ffi_part_about, 1),
+    ENTRY(ffi_part_stored, 1),
     ENTRY(ffi_part_read, 6),
     ENTRY(ffi_part_whole, 3),
     ENTRY(ffi_part_advise, 4),

@@ -38,9 +38,8 @@ static SEXP place_pointer(struct handle *h, const struct payload *payload, unsig
   R_RegisterCFinalizerEx(pointer, place_free, FALSE);
   struct place *p = malloc(sizeof(struct place));
   if (!p) {
-    const struct error e = {.code = ERR_NOMEM, .what = "reading", .block = NO_BLOCK};
     const struct subject subject = handle_subject(h);
-    throw_error(&e, &subject);
+    throw_no_memory("reading", &subject);
   }
   *p = (struct place){.handle = h, .payload = *payload, .n_threads = n_threads};
   handle_hold(h);
@@ -74,9 +73,8 @@ static SEXP fetch_body(void *data) {
   const struct payload *p = &f->place.payload;
   const struct subject subject = subject_of(f);
   const struct reader_opts opts = {.n_threads = f->place.n_threads, .build = true};
-  const struct error no_memory = {.code = ERR_NOMEM, .what = "reading", .block = NO_BLOCK};
   if (!plan_add(&f->plan, &contents->index, (struct span){p->at, p->end}))
-    throw_error(&no_memory, &subject);
+    throw_no_memory("reading", &subject);
   if (parts_open(&f->reader, &f->source, contents, &f->plan, &opts))
     throw_error(&f->reader.err, &subject);
   return build_payload(&f->reader, &subject, &contents->index, p, f->coded);
@@ -186,17 +184,32 @@ static R_xlen_t copy_region(SEXP x, R_xlen_t at, R_xlen_t n, void *out, size_t s
   return n;
 }
 
-#define NUMBER_METHODS(name, type, elements)                                               \
-  static type name##_elt(SEXP x, R_xlen_t i) { return elements(numbers_in(x))[i]; }        \
-  static R_xlen_t name##_region(SEXP x, R_xlen_t at, R_xlen_t n, type *out) {              \
-    return copy_region(x, at, n, out, sizeof(type));                                       \
+static R_altrep_class_t with_common(R_altrep_class_t c) {
+  R_set_altrep_Length_method(c, lazy_length);
+  R_set_altrep_Inspect_method(c, lazy_inspect);
+  return c;
+}
+
+// R has a function of its own for each method of each type.
+#define NUMBERS_CLASS(name, type, elements, r_name)                                          \
+  static type name##_elt(SEXP x, R_xlen_t i) { return elements(numbers_in(x))[i]; }          \
+  static R_xlen_t name##_region(SEXP x, R_xlen_t at, R_xlen_t n, type *out) {                \
+    return copy_region(x, at, n, out, sizeof(type));                                         \
+  }                                                                                          \
+  static R_altrep_class_t name##_class(DllInfo *dll) {                                       \
+    R_altrep_class_t c = R_make_alt##r_name##_class("riffle_" #name, "riffle", dll);         \
+    R_set_altvec_Dataptr_method(c, numbers_dataptr);                                         \
+    R_set_altvec_Dataptr_or_null_method(c, numbers_dataptr_or_null);                         \
+    R_set_alt##r_name##_Elt_method(c, name##_elt);                                           \
+    R_set_alt##r_name##_Get_region_method(c, name##_region);                                 \
+    return with_common(c);                                                                   \
   }
 
-NUMBER_METHODS(lgl, int, LOGICAL_RO)
-NUMBER_METHODS(int, int, INTEGER_RO)
-NUMBER_METHODS(dbl, double, REAL_RO)
-NUMBER_METHODS(cplx, Rcomplex, COMPLEX_RO)
-NUMBER_METHODS(raw, Rbyte, RAW_RO)
+NUMBERS_CLASS(lgl, int, LOGICAL_RO, logical)
+NUMBERS_CLASS(int, int, INTEGER_RO, integer)
+NUMBERS_CLASS(dbl, double, REAL_RO, real)
+NUMBERS_CLASS(cplx, Rcomplex, COMPLEX_RO, complex)
+NUMBERS_CLASS(raw, Rbyte, RAW_RO, raw)
 
 // ---- strings ------------------------------------------------------------------------------
 
@@ -253,41 +266,24 @@ static const void *str_dataptr_or_null(SEXP x) {
   return data == R_NilValue || is_coded(data) ? NULL : STRING_PTR_RO(data);
 }
 
-// ---- the classes --------------------------------------------------------------------------
-
-static R_altrep_class_t with_common(R_altrep_class_t c) {
-  R_set_altrep_Length_method(c, lazy_length);
-  R_set_altrep_Inspect_method(c, lazy_inspect);
-  return c;
-}
-
-static R_altrep_class_t with_numbers(R_altrep_class_t c) {
-  R_set_altvec_Dataptr_method(c, numbers_dataptr);
-  R_set_altvec_Dataptr_or_null_method(c, numbers_dataptr_or_null);
+static R_altrep_class_t str_class(DllInfo *dll) {
+  R_altrep_class_t c = R_make_altstring_class("riffle_str", "riffle", dll);
+  R_set_altvec_Dataptr_method(c, str_dataptr);
+  R_set_altvec_Dataptr_or_null_method(c, str_dataptr_or_null);
+  R_set_altstring_Elt_method(c, str_elt);
+  R_set_altstring_Set_elt_method(c, str_set_elt);
   return with_common(c);
 }
 
+// ---- the classes --------------------------------------------------------------------------
+
 void lazy_init(DllInfo *dll) {
-  classes.lgl = with_numbers(R_make_altlogical_class("riffle_lgl", "riffle", dll));
-  R_set_altlogical_Elt_method(classes.lgl, lgl_elt);
-  R_set_altlogical_Get_region_method(classes.lgl, lgl_region);
-  classes.int_ = with_numbers(R_make_altinteger_class("riffle_int", "riffle", dll));
-  R_set_altinteger_Elt_method(classes.int_, int_elt);
-  R_set_altinteger_Get_region_method(classes.int_, int_region);
-  classes.dbl = with_numbers(R_make_altreal_class("riffle_dbl", "riffle", dll));
-  R_set_altreal_Elt_method(classes.dbl, dbl_elt);
-  R_set_altreal_Get_region_method(classes.dbl, dbl_region);
-  classes.cplx = with_numbers(R_make_altcomplex_class("riffle_cplx", "riffle", dll));
-  R_set_altcomplex_Elt_method(classes.cplx, cplx_elt);
-  R_set_altcomplex_Get_region_method(classes.cplx, cplx_region);
-  classes.raw = with_numbers(R_make_altraw_class("riffle_raw", "riffle", dll));
-  R_set_altraw_Elt_method(classes.raw, raw_elt);
-  R_set_altraw_Get_region_method(classes.raw, raw_region);
-  classes.str = with_common(R_make_altstring_class("riffle_str", "riffle", dll));
-  R_set_altvec_Dataptr_method(classes.str, str_dataptr);
-  R_set_altvec_Dataptr_or_null_method(classes.str, str_dataptr_or_null);
-  R_set_altstring_Elt_method(classes.str, str_elt);
-  R_set_altstring_Set_elt_method(classes.str, str_set_elt);
+  classes.lgl = lgl_class(dll);
+  classes.int_ = int_class(dll);
+  classes.dbl = dbl_class(dll);
+  classes.cplx = cplx_class(dll);
+  classes.raw = raw_class(dll);
+  classes.str = str_class(dll);
 }
 
 static R_altrep_class_t class_of(SEXPTYPE type) {
@@ -383,10 +379,9 @@ static void lazy_cleanup(void *data) {
   calls_end();
 }
 
-// A whole read, too, tells what is wrong with such a file, and keeps to the limit.
+// What is not plain, or too long, is for a whole read, which tells what is wrong with it.
 static bool can_be_lazy(const struct contents *c, uint64_t limit) {
-  return c->header.plain && c->header.big_endian == host_is_big_endian() &&
-         (!limit || c->end.stream_len <= limit);
+  return c->header.plain && (!limit || c->end.stream_len <= limit);
 }
 
 SEXP ffi_lazy(SEXP file, SEXP nthreads, SEXP data_only, SEXP otherwise) {

@@ -1,5 +1,4 @@
 #include <R.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "r_args.h"
@@ -125,14 +124,14 @@ static SEXP tag_text(const struct item *symbols, uint32_t number) {
                                                     : CE_NATIVE);
 }
 
-// Columns: type, class or the attribute's name, length, stored, simple.
+// Columns: type, class or the attribute's name, length, simple.
 static SEXP about_parts(const struct index *x, size_t first, size_t n, bool attributes) {
-  static const char *elements_names[] = {"type", "class", "length", "stored", "simple", ""};
-  static const char *attributes_names[] = {"type", "name", "length", "stored", "simple", ""};
+  static const char *elements_names[] = {"type", "class", "length", "simple", ""};
+  static const char *attributes_names[] = {"type", "name", "length", "simple", ""};
   SEXP about = PROTECT(Rf_mkNamed(VECSXP, attributes ? attributes_names : elements_names));
-  static const SEXPTYPE types[] = {STRSXP, STRSXP, REALSXP, REALSXP, LGLSXP};
+  static const SEXPTYPE types[] = {STRSXP, STRSXP, REALSXP, LGLSXP};
   const struct item *items = items_of(attributes ? &x->directory.symbols : &x->directory.classes);
-  for (int k = 0; k < 5; k++) SET_VECTOR_ELT(about, k, Rf_allocVector(types[k], (R_xlen_t) n));
+  for (int k = 0; k < 4; k++) SET_VECTOR_ELT(about, k, Rf_allocVector(types[k], (R_xlen_t) n));
   for (size_t i = 0; i < n; i++) {
     const struct part *p = directory_part(&x->directory, first + i);
     const R_xlen_t at = (R_xlen_t) i;
@@ -140,46 +139,34 @@ static SEXP about_parts(const struct index *x, size_t first, size_t n, bool attr
     SET_STRING_ELT(VECTOR_ELT(about, 1), at,
                    attributes ? tag_text(items, p->tag) : class_text(items, p->class));
     REAL(VECTOR_ELT(about, 2))[at] = (double) p->length;
-    REAL(VECTOR_ELT(about, 3))[at] = stored_len(x, p->at, part_end(x, first + i));
-    LOGICAL(VECTOR_ELT(about, 4))[at] = p->payload_len > 0;
+    LOGICAL(VECTOR_ELT(about, 3))[at] = p->payload_len > 0;
   }
   UNPROTECT(1);
   return about;
 }
 
-static SEXP r_version(const struct index *x) {
-  char text[32];
-  if (x->n_head < 10) return Rf_ScalarString(NA_STRING);
-  const uint32_t v = load_u32(x->head + 6);
-  snprintf(text, sizeof(text), "%u.%u.%u", (unsigned) (v >> 16), (unsigned) (v >> 8 & 255),
-           (unsigned) (v & 255));
-  return Rf_mkString(text);
-}
-
-static SEXP meta_of(const struct index *x) {
-  if (!x->meta_len) return R_NilValue;
-  SEXP meta = Rf_allocVector(RAWSXP, (R_xlen_t) x->meta_len);
-  memcpy(RAW(meta), x->meta.p, x->meta_len);
-  return meta;
-}
-
 SEXP ffi_part_about(SEXP pointer) {
-  static const char *names[] = {"path",  "n",            "elements",   "attributes", "meta",
-                                "stream_bytes", "file_bytes", "r_version", ""};
-  const struct handle *h = handle_of(pointer);
-  const struct index *x = &h->contents.index;
+  static const char *names[] = {"n", "elements", "attributes", "meta", ""};
+  const struct index *x = &handle_of(pointer)->contents.index;
   const size_t n = x->directory.n_elements;
   SEXP about = PROTECT(Rf_mkNamed(VECSXP, names));
-  SET_VECTOR_ELT(about, 0, h->path ? Rf_mkString(h->path) : Rf_ScalarString(NA_STRING));
-  SET_VECTOR_ELT(about, 1, Rf_ScalarReal((double) n));
-  SET_VECTOR_ELT(about, 2, about_parts(x, 0, n, false));
-  SET_VECTOR_ELT(about, 3, about_parts(x, n, x->directory.n_attributes, true));
-  SET_VECTOR_ELT(about, 4, meta_of(x));
-  SET_VECTOR_ELT(about, 5, Rf_ScalarReal((double) h->contents.end.stream_len));
-  SET_VECTOR_ELT(about, 6, Rf_ScalarReal((double) h->source.len));
-  SET_VECTOR_ELT(about, 7, r_version(x));
+  SET_VECTOR_ELT(about, 0, Rf_ScalarReal((double) n));
+  SET_VECTOR_ELT(about, 1, about_parts(x, 0, n, false));
+  SET_VECTOR_ELT(about, 2, about_parts(x, n, x->directory.n_attributes, true));
+  SET_VECTOR_ELT(about, 3, index_meta(x));
   UNPROTECT(1);
   return about;
+}
+
+// Bytes of the file for each element.
+SEXP ffi_part_stored(SEXP pointer) {
+  const struct index *x = &handle_of(pointer)->contents.index;
+  const size_t n = x->directory.n_elements;
+  SEXP stored = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t) n));
+  for (size_t i = 0; i < n; i++)
+    REAL(stored)[i] = stored_len(x, directory_part(&x->directory, i)->at, part_end(x, i));
+  UNPROTECT(1);
+  return stored;
 }
 
 // ---- reading ------------------------------------------------------------------------------
@@ -228,10 +215,9 @@ static struct part_call part_call(SEXP pointer) {
 }
 
 static void make_plan(struct part_call *c) {
-  const struct error e = {.code = ERR_NOMEM, .what = "reading", .block = NO_BLOCK};
   for (size_t i = 0; i < c->n; i++)
     if (!plan_add_wish(&c->plan, &c->handle->contents.index, &c->wishes[i]))
-      throw_error(&e, &c->subject);
+      throw_no_memory("reading", &c->subject);
 }
 
 static SEXP part_read_body(void *data) {

@@ -20,6 +20,7 @@ struct save_call {
   struct save_opts opts;
   struct subject subject;
   struct sink sink;
+  struct header header;  // of the stream
   struct writer writer;
   struct error err;  // the sink's
   double total;      // of the stream, for the progress; 0: not counted yet
@@ -37,11 +38,16 @@ static void open_sink(struct save_call *c) {
   if (st) throw_error(&c->err, &c->subject);
 }
 
-static void keep_meta(struct save_call *c) {
+// What the index holds beside its blocks and the directory.
+static void fill_index(struct save_call *c) {
   struct index *x = &c->writer.index;
+  if (c->header.len <= sizeof(x->head)) {
+    memcpy(x->head, c->header.bytes, c->header.len);
+    x->n_head = c->header.len;
+  }
   if (c->meta == R_NilValue) return;
-  const struct error e = {.code = ERR_NOMEM, .what = "writing the index", .block = NO_BLOCK};
-  if (!buffer_reserve(&x->meta, (size_t) XLENGTH(c->meta))) throw_error(&e, &c->subject);
+  if (!buffer_reserve(&x->meta, (size_t) XLENGTH(c->meta)))
+    throw_no_memory("writing the index", &c->subject);
   memcpy(x->meta.p, RAW_RO(c->meta), (size_t) XLENGTH(c->meta));
   x->meta_len = (size_t) XLENGTH(c->meta);
 }
@@ -54,7 +60,7 @@ static void open_writer(struct save_call *c, bool plain) {
       .stream_version = 3,
       .plain = plain};
   if (writer_open(&c->writer, &c->sink, &opts)) throw_error(&c->writer.err, &c->subject);
-  keep_meta(c);
+  fill_index(c);
 }
 
 static void finish_writer(struct save_call *c) {
@@ -64,19 +70,9 @@ static void finish_writer(struct save_call *c) {
   progress_finish(&c->progress);
 }
 
-static void keep_header(struct save_call *c, const struct header *h) {
-  struct index *x = &c->writer.index;
-  if (h->len > sizeof(x->head)) return;
-  memcpy(x->head, h->bytes, h->len);
-  x->n_head = h->len;
-}
-
 static bool walk_object(struct save_call *c, bool pointers) {
-  struct header h;
-  header_get(&h);
   open_writer(c, true);
-  keep_header(c, &h);
-  return walk_save(c->object, pointers, &h, &c->writer, &c->subject);
+  return walk_save(c->object, pointers, &c->header, &c->writer, &c->subject);
 }
 
 static void forget_output(struct save_call *c) {
@@ -91,13 +87,11 @@ static void forget_output(struct save_call *c) {
 // A refhook has to be asked about external pointers, which only R's serializer does.
 static void write_object(struct save_call *c) {
   const bool pointers = c->opts.refhook == R_NilValue;
+  header_get(&c->header);
   const bool can_try = c->sink.reset || walk_look(c->object, pointers, &c->subject);
   if (!can_try || !walk_object(c, pointers)) {
     if (can_try) forget_output(c);
     open_writer(c, false);
-    struct header h;
-    header_get(&h);
-    keep_header(c, &h);
     stream_save(c->object, 3, c->opts.refhook, &c->writer, &c->subject);
   }
   finish_writer(c);

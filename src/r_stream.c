@@ -162,10 +162,8 @@ static void batch_string(struct out_stream *o, const void *chars) {
   if (code >= 0) key = o->fresh_key += 2;
   struct string_item item = {.len = o->len, .flags = o->flags};
   if (o->len > 0) item.chars = writer_keep(o->writer, chars, (size_t) o->len);
-  if ((o->len > 0 && !item.chars) || !string_batch_add(b, &o->writer->table, key, item)) {
-    const struct error e = {.code = ERR_NOMEM, .what = "filling a block", .block = NO_BLOCK};
-    throw_error(&e, o->subject);
-  }
+  if ((o->len > 0 && !item.chars) || !string_batch_add(b, &o->writer->table, key, item))
+    throw_no_memory("filling a block", o->subject);
 }
 
 static void end_string(struct out_stream *o, const void *chars) {

@@ -194,8 +194,7 @@ static bool add_string(struct walk *w, struct string_batch *b, SEXP s) {
   const struct string_item item = chars_item(s);
   if (item.len > BATCH_MAX_CHARS) return false;
   if (string_batch_add(b, &w->writer->table, (uintptr_t) s, item)) return true;
-  const struct error e = {.code = ERR_NOMEM, .what = "filling a block", .block = NO_BLOCK};
-  throw_error(&e, w->subject);
+  throw_no_memory("filling a block", w->subject);
 }
 
 // Returns how many of the n strings it took: until the batch is full or one is too long.
@@ -506,11 +505,6 @@ enum {
   DIRECTORY_MEAN = 1 << 8        // large enough on the average, in bytes of stream, to be found alone
 };
 
-NORETURN static void throw_no_memory(const struct walk *w) {
-  const struct error e = {.code = ERR_NOMEM, .what = "writing the index", .block = NO_BLOCK};
-  throw_error(&e, w->subject);
-}
-
 // Whether an attribute goes by the element, so that who takes some of these has to cut it as well.
 struct beside {
   R_xlen_t n;
@@ -555,7 +549,7 @@ static uint32_t class_number(struct walk *w, struct directory *d, SEXP x) {
   UNPROTECT(1);
   uint32_t number;
   if (len == 0) return 0;
-  if (!directory_class(d, joined, len - 1, &number)) throw_no_memory(w);
+  if (!directory_class(d, joined, len - 1, &number)) throw_no_memory("writing the index", w->subject);
   return number;
 }
 
@@ -580,7 +574,7 @@ static void noted_item(struct walk *w, SEXP x, struct directory *d, uint32_t tag
   if (one && TYPEOF(x) != STRSXP) p.payload_len = part_element_len(p.type) * p.length;
   if (end) p.payload_len = end - part_payload_at(&p);
   p.flags = first_word(x);
-  if (!directory_add(d, &p, tag != 0)) throw_no_memory(w);
+  if (!directory_add(d, &p, tag != 0)) throw_no_memory("writing the index", w->subject);
 }
 
 // Then the index would not repay its room, and the directory is given up.
@@ -993,7 +987,7 @@ static void add_symbol(struct walk *w, SEXP x) {
   const bool is_symbol = TYPEOF(x) == SYMSXP;
   const struct string_item name = is_symbol ? chars_item(PRINTNAME(x)) : (struct string_item){0};
   if (!item_list_add(symbols, name.flags, name.chars, name.len > 0 ? (size_t) name.len : 0))
-    throw_no_memory(w);
+    throw_no_memory("writing the index", w->subject);
 }
 
 // Whoever reads a part alone needs the names that came before it.

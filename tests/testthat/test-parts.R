@@ -173,7 +173,7 @@ test_that("any byte of the index or the end changed, or lost, is an error to who
 
 test_that("what is not trusted is cut without methods of S4, which load the package a class names", {
   x <- asS4(structure(c(1, 2, 3), class = structure("none", package = "stats")))
-  part <- riffle:::slice(x, 2:3, TRUE, trusted = FALSE)
+  part <- riffle:::slice(x, 2:3, TRUE, list(trusted = FALSE))
   expect_false(isS4(part))
   expect_identical(as.vector(unclass(part)), c(2, 3))
 })
